@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-pagerank-shards bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-documents bench-bombs bench-cluster-answers bench-cluster-crawl bench-partitioning bench-scale scale-page bench-cluster-serving
+.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-pagerank-shards bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-documents bench-bombs bench-cluster-answers bench-cluster-crawl bench-partitioning bench-scale scale-page bench-cluster-serving demo-cluster bench-cluster-kills
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -23,6 +23,9 @@ setup: $(DEV_READY) ## install what development needs, and chromium where that i
 
 demo: $(RUN_READY) ## crawl a small generated web, index it and search it (ARGS=--once exits after the queries)
 	@$(BIN)/periplus demo $(ARGS)
+
+demo-cluster: $(DEV_READY) ## the demo on a Ray cluster of three nodes on this machine, one of which is killed (ARGS=--once)
+	@$(BIN)/periplus cluster demo $(ARGS)
 
 test: setup ## run all tests (ARGS= goes to pytest)
 	@$(BIN)/python -c 'from periplus.app import compile_kernels; from periplus.cli import PlainObserver; compile_kernels(PlainObserver())'
@@ -115,6 +118,9 @@ bench-bombs: $(DEV_READY) ## crawl a web with every bomb, killed and restarted: 
 
 bench-kills: $(DEV_READY) ## kill -9 a crawl at random moments, then check that nothing was lost (KILLS=200 SHARDS=3)
 	@$(BIN)/python bench/kills.py --kills $(or $(KILLS),200) --shards $(or $(SHARDS),3)
+
+bench-cluster-kills: $(DEV_READY) ## kill crawl shards, nodes, coordinator, brokers and replicas of a cluster, then check that nothing was lost (KILLS=60 SEED=1)
+	@$(BIN)/python bench/cluster_kills.py --kills $(or $(KILLS),60) --seed $(or $(SEED),1) $(ARGS)
 
 bench-faults: $(DEV_READY) ## power cuts, failing calls and damaged files for every operation and file kind (CUTS=30 FAULTS=10 FLIPS=200 ARGS=)
 	@$(BIN)/python bench/faults.py --cuts $(or $(CUTS),30) --faults $(or $(FAULTS),10) --flips $(or $(FLIPS),200) $(ARGS)

@@ -27,11 +27,13 @@ if TYPE_CHECKING:
     from periplus.app.checking.file_kinds import FILE_KINDS, FileKind, kind_table
     from periplus.app.checking.folder_check import FolderCheck, FolderFault, check_data_folder
     from periplus.app.checking.folder_repair import FolderRepair, repair_data_folder
+    from periplus.app.clusters.cluster_commands import ClusterSession, cluster_down, cluster_up, join_cluster
+    from periplus.app.clusters.cluster_demo import ClusterAnswer, ClusterDemo, open_cluster_demo
     from periplus.app.demo_run import Demo, DemoAnswer, open_demo
     from periplus.app.diagnosis import Finding, examine_installation
     from periplus.app.engine import Engine, EngineStatistics, PublishedPage
     from periplus.app.fake_web_server import FakeWebAddress, serve_fake_web
-    from periplus.app.interrupts import stop_on_signal
+    from periplus.app.interrupts import stop_on_signal, wait_for_signal
     from periplus.app.jobs.crawl_runner import (
         CrawlRun,
         check_seeds,
@@ -80,6 +82,9 @@ __all__ = [
     "SILENT",
     "CapacityPlan",
     "ChangedResult",
+    "ClusterAnswer",
+    "ClusterDemo",
+    "ClusterSession",
     "CrawlRun",
     "CrawlStatistics",
     "DeletionReport",
@@ -114,6 +119,8 @@ __all__ = [
     "check_data_folder",
     "check_folder",
     "check_seeds",
+    "cluster_down",
+    "cluster_up",
     "compile_kernels",
     "control_crawl",
     "crawl_status",
@@ -133,11 +140,13 @@ __all__ = [
     "import_files",
     "import_proxy_logs",
     "index_statistics",
+    "join_cluster",
     "kind_table",
     "learn_to_rank",
     "list_deleted",
     "list_ranking_models",
     "lower_priority",
+    "open_cluster_demo",
     "open_demo",
     "open_server",
     "plan_capacity",
@@ -158,6 +167,7 @@ __all__ = [
     "store_statistics",
     "trim_store",
     "use_ranking_model",
+    "wait_for_signal",
     "with_remedy",
 ]
 
@@ -187,7 +197,9 @@ _OWN: Final = {
         "FakeWebAddress",
         "serve_fake_web",
     ),
-    "interrupts": ("stop_on_signal",),
+    "interrupts": ("stop_on_signal", "wait_for_signal"),
+    "clusters.cluster_commands": ("ClusterSession", "cluster_down", "cluster_up", "join_cluster"),
+    "clusters.cluster_demo": ("ClusterAnswer", "ClusterDemo", "open_cluster_demo"),
     "jobs.crawl_runner": (
         "CrawlRun",
         "check_seeds",

@@ -3,7 +3,7 @@
 import contextlib
 import shutil
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -17,11 +17,11 @@ from periplus.files import DataFolder, lock_folder, open_data_folder
 from periplus.settings import Settings
 
 if TYPE_CHECKING:
-    from periplus.fakeweb import FakeWebPlan
+    from periplus.fakeweb import FakeWebPlan, JudgedQuery
     from periplus.index import IndexStatistics
     from periplus.records import ResultPage
 
-__all__ = ["Demo", "DemoAnswer", "open_demo"]
+__all__ = ["Demo", "DemoAnswer", "demo_queries", "free_port", "open_demo"]
 
 _QUERIES: Final = 5
 _PORTS_TO_TRY: Final = 50
@@ -87,14 +87,11 @@ class Demo:
 
     def ask(self) -> Iterator[DemoAnswer]:
         """Ask questions whose right answers are known, spread over all there are."""
-        from periplus.fakeweb import FakeWeb
         from periplus.records import Query
         from periplus.search import Searcher
 
         searcher = Searcher.open(self._data.path, self._settings)
-        queries = FakeWeb(self._plan).truth().queries
-        step = max(1, len(queries) // _QUERIES)
-        for query in queries[::step][:_QUERIES]:
+        for query in demo_queries(self._plan):
             page = searcher.search(Query(query.words, size=3))
             yield DemoAnswer(query.words, page, bool(page.hits) and page.hits[0].url in query.urls)
 
@@ -104,14 +101,22 @@ class Demo:
         from periplus.serve import run
 
         settings = self._settings.serve
-        port = _free_port(settings.host, settings.port)
+        port = free_port(settings.host, settings.port)
         if port != settings.port:
             self._observer.message(f"Port {settings.port} is in use; using {port}.")
         searcher = Searcher.open(self._data.path, self._settings)
         run(searcher, msgspec.structs.replace(settings, port=port), on_ready)
 
 
-def _free_port(host: str, port: int) -> int:
+def demo_queries(plan: "FakeWebPlan") -> "Sequence[JudgedQuery]":
+    """Return the questions of the demo, with their right pages: a few, spread over all there are."""
+    from periplus.fakeweb import FakeWeb
+
+    queries = FakeWeb(plan).truth().queries
+    return queries[:: max(1, len(queries) // _QUERIES)][:_QUERIES]
+
+
+def free_port(host: str, port: int) -> int:
     """Return the first free port from `port` on; `port` if there is none, so that the server reports why."""
     for candidate in range(port, min(port + _PORTS_TO_TRY, 65_536)):
         with socket.socket() as probe:

@@ -2,12 +2,16 @@
 
 import contextlib
 import signal
+import threading
 import types
 from collections.abc import Callable, Iterator
+from typing import Final
 
 from periplus.app.observer import SILENT, Observer
 
-__all__ = ["stop_on_signal"]
+__all__ = ["stop_on_signal", "wait_for_signal"]
+
+_POLL_SECONDS: Final = 0.5
 
 
 @contextlib.contextmanager
@@ -34,3 +38,11 @@ def stop_on_signal(stop: Callable[[], None], observer: Observer = SILENT, activi
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
+
+
+def wait_for_signal() -> None:
+    """Return at the first SIGINT or SIGTERM. Only the main thread may call this."""
+    stopped = threading.Event()
+    with stop_on_signal(stopped.set):
+        while not stopped.wait(_POLL_SECONDS):  # a wait without a limit would not be interrupted
+            pass

@@ -10,6 +10,7 @@ import typer
 
 from periplus import __version__
 from periplus.cli.capacity_command import plan
+from periplus.cli.cluster_command import cluster
 from periplus.cli.commands.crawl import crawl
 from periplus.cli.commands.demo import demo
 from periplus.cli.commands.doctor import check, doctor, repair
@@ -77,6 +78,7 @@ app.add_typer(rank, name="rank")
 app.command("learn")(learn)
 app.command("search", cls=QueryCommand)(search)
 app.command("serve")(serve)
+app.add_typer(cluster, name="cluster")
 app.add_typer(keys, name="keys")
 app.command("explain", cls=QueryCommand)(explain)
 app.command("evaluate")(evaluate)

@@ -16,6 +16,9 @@ A cluster shard is a data folder. Its truth is in storage (`periplus.storage`), 
 What is not Ray is plain classes and processes, so that it runs, and is tested, without Ray.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
 from periplus.cluster.cluster_topology import (
     ClusterTopology,
     CoordinatorTerm,
@@ -55,39 +58,125 @@ from periplus.cluster.wire.signing import (
     sign_header,
 )
 
+if TYPE_CHECKING:
+    from periplus.cluster.control.coordinator import Duty
+    from periplus.cluster.control.coordinator_actor import ClusterClient, key_path, start_coordinator
+    from periplus.cluster.control.crawl_duty import CrawlDuty
+    from periplus.cluster.control.crawl_worker import CrawlWorker
+    from periplus.cluster.control.generation_store import list_generations, remove_generations, store_generation
+    from periplus.cluster.control.local_nodes import (
+        LocalCluster,
+        read_local_cluster,
+        start_local_nodes,
+        stop_local_nodes,
+    )
+    from periplus.cluster.control.placement import Unit
+    from periplus.cluster.control.ray_host import RayHost
+    from periplus.cluster.control.ray_runtime import ray_session
+    from periplus.cluster.control.replica_worker import ReplicaWorker
+    from periplus.cluster.control.serving_duty import ServingDuty
+    from periplus.cluster.control.topology_store import create_topology
+    from periplus.cluster.control.unit_actor import UnitSpec, WorkerFactory
+    from periplus.cluster.ranking import RoundStore, ShardRanker
+
 __all__ = [
     "SIGNATURE_HEADER",
     "Broker",
     "ChannelKey",
+    "ClusterClient",
     "ClusterKey",
     "ClusterTopology",
     "CoordinatorTerm",
+    "CrawlDuty",
+    "CrawlWorker",
+    "Duty",
     "GroupStatistics",
+    "LocalCluster",
     "PeerAddress",
     "PublicationLog",
+    "RayHost",
     "ReplayGuard",
+    "ReplicaWorker",
+    "RoundStore",
+    "ServingDuty",
     "ServingTable",
     "ShardEntry",
     "ShardHealth",
+    "ShardRanker",
     "ShardRecord",
     "ShardServer",
     "TableReader",
+    "Unit",
+    "UnitSpec",
+    "WorkerFactory",
     "close_generation",
+    "create_topology",
     "decode_table",
     "decode_topology",
     "derive_channel",
     "encode_table",
     "encode_topology",
     "format_address",
+    "key_path",
+    "list_generations",
     "load_key",
     "make_key",
     "new_nonce",
     "new_topology",
     "open_generation",
+    "ray_session",
     "read_frame",
     "read_header",
     "read_health",
+    "read_local_cluster",
+    "remove_generations",
     "sign_frame",
     "sign_header",
+    "start_coordinator",
+    "start_local_nodes",
+    "stop_local_nodes",
+    "store_generation",
     "write_table",
 ]
+
+_OWN: Final = {
+    "ranking": ("RoundStore", "ShardRanker"),
+    "control.coordinator": ("Duty",),
+    "control.coordinator_actor": (
+        "ClusterClient",
+        "key_path",
+        "start_coordinator",
+    ),
+    "control.crawl_duty": ("CrawlDuty",),
+    "control.crawl_worker": ("CrawlWorker",),
+    "control.generation_store": (
+        "list_generations",
+        "remove_generations",
+        "store_generation",
+    ),
+    "control.local_nodes": (
+        "LocalCluster",
+        "read_local_cluster",
+        "start_local_nodes",
+        "stop_local_nodes",
+    ),
+    "control.placement": ("Unit",),
+    "control.ray_host": ("RayHost",),
+    "control.ray_runtime": ("ray_session",),
+    "control.replica_worker": ("ReplicaWorker",),
+    "control.serving_duty": ("ServingDuty",),
+    "control.topology_store": ("create_topology",),
+    "control.unit_actor": (
+        "UnitSpec",
+        "WorkerFactory",
+    ),
+}
+"""Names of `control`, by the module that defines them: it is imported when they are first used."""
+_LAZY: Final = {name: f"{__name__}.{module}" for module, names in _OWN.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_LAZY[name]), name)
+    return value

@@ -59,8 +59,8 @@ class UnitHost(Protocol):
 class Duty(Protocol):
     """One concern of the coordinator."""
 
-    def observe(self, topology: ClusterTopology, probes: dict[Unit, Probe]) -> None:
-        """Act on the state of all units; called after every round of probes."""
+    def observe(self, topology: ClusterTopology, probes: dict[Unit, Probe]) -> dict[str, Any]:
+        """Act on the state of all units, after every round of probes; return fields of the topology to change."""
 
     def status(self) -> dict[str, Any]:
         """Return what `periplus cluster status` shows of it."""
@@ -140,7 +140,7 @@ class Coordinator:
         for unit in surplus:
             self._stop(unit)
         for duty in self._duties:
-            duty.observe(topology, probes)
+            self.update(**duty.observe(topology, probes))
 
     def _is_accepted(self, node: NodeView) -> bool:
         """Return whether a node runs this version of Periplus; note why not."""

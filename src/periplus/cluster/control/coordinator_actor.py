@@ -1,6 +1,7 @@
 """The coordinator as a detached Ray actor, and the client that other processes talk to it with."""
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -76,7 +77,7 @@ class CoordinatorActor:
     def status(self) -> dict[str, Any]:
         """Return the state of the cluster; raise `CoordinatorConflict` if another coordinator has taken over."""
         self._check()
-        return {**self._coordinator.status(), "coordinator_fault": self._fault}
+        return {**self._coordinator.status(), "coordinator_fault": self._fault, "pid": os.getpid()}
 
     def topology(self) -> ClusterTopology:
         """Return the topology."""

@@ -38,6 +38,7 @@ _ENVIRONMENT: Final = {
     "RAY_enable_metrics_collection": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     "RAY_DEDUP_LOGS": "0",
+    "RAY_worker_niceness": "0",  # by default, actors yield to everything else on the machine
 }
 _SYSTEM: Final = {
     "health_check_initial_delay_ms": 5_000,

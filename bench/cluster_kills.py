@@ -1,0 +1,322 @@
+"""Kill -9 in a cluster: crawl shards, nodes, the coordinator, builds, brokers and replicas, at random moments.
+
+.venv/bin/python bench/cluster_kills.py [--kills 60] [--seed 1] [--hosts 40] [--pages 2000] [--delay 0.1]
+
+Three Ray nodes on this machine; a node that is killed is replaced by an empty one. Half of the kills hit the crawl of a
+fake web, a sixth the build of an index, a third serving, while queries are asked and pages are published. Checked:
+every good page is stored, none twice, in what storage has; no host is asked again before its pause is over, at the
+server's side; every answer equals that before the kills, or says which shards did not answer; every publication that
+was acknowledged is found, once. Ends with 1 when one fails. Recovery times are those from a kill until nothing is
+missing.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from kills import shortest_pause
+from periplus.app import ClusterSession, cluster_up, compile_kernels
+from periplus.app.clusters.cluster_commands import is_complete
+from periplus.cli import PlainObserver
+from periplus.cluster import read_local_cluster, stop_local_nodes
+from periplus.errors import NothingHere, PeriplusError
+from periplus.fakeweb import FakeWeb, FakeWebPlan, run_in_process
+from periplus.serve import ApiKeys
+from periplus.settings import (
+    ClusterSettings,
+    CrawlSettings,
+    FetchSettings,
+    FrontierSettings,
+    SearchSettings,
+    ServeSettings,
+    Settings,
+    StorageSettings,
+)
+from periplus.storage import restore_shard
+from periplus.store import PageStore
+from record import save
+
+Condition = Callable[[dict[str, Any]], bool]
+SHARDS = 4
+CONNECTIONS = 8
+RESPAWN = 2.0
+LONGEST = 300.0
+"""Seconds within which a cluster has to be complete again."""
+
+
+class Killer:
+    """Kills parts of a cluster and measures how long it takes until nothing is missing."""
+
+    def __init__(self, session: ClusterSession, folder: Path, chance: random.Random) -> None:
+        self._session, self._folder, self._chance = session, folder, chance
+        self.recoveries: dict[str, list[float]] = {}
+        self.kills: Counter[str] = Counter()
+
+    def kill(self, kinds: list[str]) -> str:
+        """Kill a random part of one of some kinds; return which."""
+        kind = self._chance.choice(kinds)
+        status = self._session.client.status()
+        if kind == "node":
+            local = read_local_cluster(self._folder)
+            assert local is not None
+            process = self._chance.choice([node for node in local.nodes if node.number]).raylet
+        elif kind == "coordinator":
+            process = status["pid"]
+        else:
+            units = [unit for unit in status["units"].values() if unit["kind"] == kind and unit["state"] == "running"]
+            if not units:
+                return ""
+            description = self._chance.choice(units)["description"]
+            process = description.get("process") or description["pid"]
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+        self.kills[kind] += 1
+        return kind
+
+    def kill_often(
+        self, count: int, kinds: list[str], is_whole: Callable[[dict[str, Any]], bool], stop: threading.Event
+    ) -> None:
+        """Kill so many times; after two of three kills wait until the cluster is whole again."""
+        done = 0
+        while done < count and not stop.is_set():
+            kind = self.kill(kinds)
+            if not kind:
+                time.sleep(0.2)
+                continue
+            done += 1
+            began = time.monotonic()
+            time.sleep(self._chance.uniform(0.2, 3.0))
+            if self._chance.random() < 0.67 or done == count:
+                self._session.client.wait(is_whole, "complete again", LONGEST)
+                self.recoveries.setdefault(kind, []).append(round(time.monotonic() - began, 1))
+            print(f"  killed {kind}: {self.recoveries.get(kind, ['-'])[-1]} s", flush=True)
+
+
+class Client:
+    """Asks queries and publishes pages while the cluster is killed."""
+
+    def __init__(self, session: ClusterSession, key: str, queries: list[str]) -> None:
+        self._session, self._key, self._queries = session, key, queries
+        self.stopped = threading.Event()
+        self.answers: Counter[str] = Counter()
+        self.wrong: list[str] = []
+        self.published: list[str] = []
+        self.expected: dict[str, list[str]] = {}
+        self._urls = session.broker_urls()
+
+    def search(self, words: str, seconds: float = 10.0) -> dict[str, Any]:
+        """Return the answer of a broker; raise `OSError` if none answers."""
+        for url in random.sample(self._urls, len(self._urls)):
+            with contextlib.suppress(OSError):
+                address = f"{url.rstrip('/')}/api/search?{urllib.parse.urlencode({'q': words, 'count': 10})}"
+                with urllib.request.urlopen(address, timeout=seconds) as response:
+                    answer: dict[str, Any] = json.loads(response.read())
+                    return answer
+        raise OSError("no broker answers")
+
+    def learn(self) -> None:
+        """Note the answers of the whole cluster."""
+        for words in self._queries:
+            answer = self.search(words)
+            if answer.get("shards", {}).get("missing"):
+                raise SystemExit("The cluster is not complete before the kills.")
+            self.expected[words] = [result["url"] for result in answer["results"]]
+
+    def ask(self) -> None:
+        """Ask queries until stopped."""
+        while not self.stopped.is_set():
+            words = random.choice(self._queries)
+            try:
+                answer = self.search(words)
+            except OSError:
+                self.answers["none"] += 1
+                with contextlib.suppress(PeriplusError):
+                    self._urls = self._session.broker_urls() or self._urls
+                time.sleep(0.2)
+                continue
+            missing = answer.get("shards", {}).get("missing")
+            urls = [result["url"] for result in answer["results"]]
+            if missing or answer.get("partial"):
+                self.answers["partial"] += 1
+            elif urls == self.expected[words]:
+                self.answers["right"] += 1
+            else:
+                self.answers["wrong"] += 1
+                self.wrong.append(words)
+            time.sleep(0.02)
+
+    def publish(self) -> None:
+        """Publish pages until stopped; note those that were acknowledged."""
+        number = 0
+        while not self.stopped.is_set():
+            number += 1
+            word = f"zweiundvierzig{number:05d}"
+            body = {
+                "title": f"Publication {word}",
+                "content": f"The word {word} is here only.",
+                "url": f"https://p{number}.example/",
+            }
+            request = urllib.request.Request(
+                f"{random.choice(self._urls).rstrip('/')}/api/publish",
+                json.dumps(body).encode(),
+                {"Content-Type": "application/json", "Authorization": f"Bearer {self._key}"},
+            )
+            with contextlib.suppress(OSError), urllib.request.urlopen(request, timeout=15) as response:
+                if response.status in (200, 201, 202):
+                    self.published.append(word)
+            time.sleep(0.5)
+
+
+def whole(status: dict[str, Any]) -> bool:
+    """Return whether every unit runs."""
+    return bool(status["units"]) and not status["missing"]
+
+
+def check_pages(session: ClusterSession, truth: Any, folder: Path) -> dict[str, int]:
+    """Return how many good pages storage has lost, and how many it has twice."""
+    stored: Counter[str] = Counter()
+    kept = set()
+    for number in session.client.topology().shard_numbers:
+        target = folder / f"check-{number}"
+        with contextlib.suppress(NothingHere):
+            restore_shard(session.storage, number, target)
+            with PageStore.open(target / "store", session.settings.store) as store:
+                for record in store.records():
+                    stored[record.url] += 1
+                    if record.page is not None or record.duplicate_of:
+                        kept.add(record.url)
+        shutil.rmtree(target, ignore_errors=True)
+    return {
+        "good_pages": len(truth.pages),
+        "pages_lost": sum(page.url not in kept for page in truth.pages),
+        "pages_stored_twice": sum(times - 1 for times in stored.values()),
+    }
+
+
+def check_publications(client: Client) -> dict[str, int]:
+    """Return how many acknowledged publications are not found, and how many are found more than once."""
+    lost = twice = 0
+    for word in client.published:
+        limit = time.monotonic() + 30
+        count = 0
+        while time.monotonic() < limit:
+            count = len([r for r in client.search(word)["results"] if word in r["title"]])
+            if count:
+                break
+            time.sleep(0.5)
+        lost += not count
+        twice += count > 1
+    return {"publications": len(client.published), "publications_lost": lost, "publications_twice": twice}
+
+
+def run(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """Run all phases; return the figures."""
+    plan = FakeWebPlan(seed=asked.seed, hosts=asked.hosts, pages=asked.pages)
+    truth = FakeWeb(plan).truth()
+    chance = random.Random(asked.seed)
+    settings = Settings(
+        folder=str(folder),
+        fetch=FetchSettings(allow=("127.0.0.0/8",), hosts_file=str(folder / "hosts"), connections=CONNECTIONS),
+        frontier=FrontierSettings(delay=asked.delay, delay_factor=0, max_delay=asked.delay),
+        crawl=CrawlSettings(scope="web", commit_seconds=0.1, checkpoint_seconds=0.5),
+        search=SearchSettings(budget_ms=5_000),
+        storage=StorageSettings(url=(folder / "storage").as_uri()),
+        serve=ServeSettings(port=0, deadline=5.0, rate=0.0),
+        cluster=ClusterSettings(nodes=3, shards=SHARDS, replicas=2, brokers=2, deadline=3.0, heartbeat_seconds=1.0),
+    )
+    key = ApiKeys(folder).add("bench", "publish")
+    in_crawl, in_build = asked.kills // 2, asked.kills // 6
+    in_serving = asked.kills - in_crawl - in_build
+    figures: dict[str, Any] = {"kills": asked.kills, "seed": asked.seed}
+    with cluster_up(settings, PlainObserver(), respawn=RESPAWN) as session:
+        killer = Killer(session, folder, chance)
+        with run_in_process(plan, folder / "hosts", log=True) as web:
+            print(f"crawl: {in_crawl} kills", flush=True)
+            session.start_crawl(list(web.seeds))
+            session.client.wait(whole, "complete", LONGEST)
+            killer.kill_often(in_crawl, ["crawl", "crawl", "node", "coordinator"], whole, threading.Event())
+            session.crawl()
+            requests = web.requests()
+        figures |= check_pages(session, truth, folder)
+        again = sum(n - 1 for url, n in requests.counts.items() if not url.endswith("/robots.txt"))
+        figures |= {"asked_again": again, "shortest_pause": round(shortest_pause(requests), 4), "pause": asked.delay}
+        print(f"build: {in_build} kills", flush=True)
+        stop = threading.Event()
+        killing = threading.Thread(
+            target=killer.kill_often, args=(in_build, ["build", "build", "node", "coordinator"], whole, stop)
+        )
+        killing.start()
+        built = session.build()
+        stop.set()
+        killing.join()
+        figures |= {"build_attempts": built.attempts, "documents": built.documents}
+        print(f"serving: {in_serving} kills", flush=True)
+        session.serve()
+        client = Client(session, key, [query.words for query in truth.queries][:20])
+        client.learn()
+        threads = [threading.Thread(target=work) for work in (client.ask, client.ask, client.publish)]
+        for thread in threads:
+            thread.start()
+        try:
+            kinds = ["replica", "replica", "broker", "node", "coordinator"]
+            killer.kill_often(in_serving, kinds, is_complete, threading.Event())
+        finally:
+            client.stopped.set()
+            for thread in threads:
+                thread.join()
+        session.wait_complete(LONGEST)
+        client._urls = session.broker_urls()
+        figures |= check_publications(client)
+        figures |= {f"answers_{name}": count for name, count in client.answers.items()}
+        figures |= {"answers_wrong": client.answers["wrong"], "wrong_queries": client.wrong[:10]}
+        figures["killed"] = dict(killer.kills)
+        figures["recovery_seconds"] = killer.recoveries
+    return figures
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--hosts", type=int, default=40)
+    parser.add_argument("--pages", type=int, default=2_000)
+    parser.add_argument("--delay", type=float, default=0.1)
+    parser.add_argument("--quick", action="store_true", help="keep no figures")
+    asked = parser.parse_args()
+    compile_kernels(PlainObserver())
+    folder = Path(tempfile.mkdtemp(prefix="bench-cluster-"))
+    try:
+        figures = run(asked, folder)
+    finally:
+        with contextlib.suppress(NothingHere):
+            stop_local_nodes(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+    if not asked.quick:
+        save("cluster-kills", figures)
+    for name, value in figures.items():
+        print(f"{name:>22}  {value}")
+    faults = ("pages_lost", "pages_stored_twice", "publications_lost", "publications_twice", "answers_wrong")
+    if any(figures[name] for name in faults) or figures["shortest_pause"] < asked.delay:
+        sys.exit("FAILED")
+    print(f"{asked.kills} kills: nothing lost, nothing stored twice, no pause broken, no answer wrong")
+
+
+if __name__ == "__main__":
+    main()

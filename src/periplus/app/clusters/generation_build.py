@@ -1,0 +1,101 @@
+"""Build a new generation of the index on all shards of a cluster, and publish it.
+
+Every step is executed by the build units of all shards at the same time. When one of them is lost, with its process or
+its node, the build begins again once there is another: all steps can be repeated, and nobody sees a generation before
+it is complete.
+"""
+
+import secrets
+import time
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
+
+from periplus.app.clusters.cluster_workers import BuildCommand
+from periplus.app.observer import SILENT, Observer
+from periplus.errors import ClusterError, NothingHere
+
+if TYPE_CHECKING:
+    from periplus.cluster import ClusterClient, RayHost, Unit
+    from periplus.storage import Storage
+
+__all__ = ["GenerationBuild", "build_generation"]
+
+_ATTEMPTS: Final = 20
+_UNITS_SECONDS: Final = 600.0
+_STEP_SECONDS: Final = 24 * 3600.0
+
+
+class GenerationBuild(NamedTuple):
+    """What a build of a cluster has made."""
+
+    generation: int
+    statistics_epoch: int
+    shards: tuple[int, ...]
+    documents: int
+    bytes: int
+    seconds: float
+    attempts: int
+
+
+def build_generation(
+    client: "ClusterClient", host: "RayHost", storage: "Storage", observer: Observer = SILENT
+) -> GenerationBuild:
+    """Build an index of all pages of a cluster and publish it; return what was built."""
+    began = time.monotonic()
+    client.update(building=True)
+    try:
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                build = _build_once(client, host, storage, observer)
+                break
+            except ClusterError as error:
+                if attempt == _ATTEMPTS:
+                    raise
+                observer.message(f"The build begins again: {error.message}")
+    finally:
+        client.update(building=False)
+    return build._replace(seconds=time.monotonic() - began, attempts=attempt)
+
+
+def _build_once(client: "ClusterClient", host: "RayHost", storage: "Storage", observer: Observer) -> GenerationBuild:
+    from periplus.cluster import RoundStore, Unit, list_generations
+    from periplus.index import BuildStatistics, sum_build_statistics
+
+    topology = client.topology()
+    shards = topology.shard_numbers
+    generation = max([topology.generation, *list_generations(storage)]) + 1
+    epoch = topology.statistics_epoch + 1
+    units = [Unit("build", number) for number in shards]
+    client.wait(lambda status: _is_running(status, units), "ready to build", _UNITS_SECONDS)
+
+    def run(step: str, command: BuildCommand, some: "list[Unit] | None" = None) -> "dict[Unit, bytes]":
+        observer.message(f"Generation {generation}: {step}.")
+        argument = msgspec.msgpack.encode(command)
+        return host.call_all(dict.fromkeys(units if some is None else some, argument), step, _STEP_SECONDS)
+
+    rounds = f"{generation:08d}-{secrets.token_hex(4)}"
+    command = BuildCommand(generation, epoch=epoch, shards=shards, rounds=rounds)
+    run("prepare", command)
+    try:
+        run("graph", command)
+    finally:
+        RoundStore(storage, rounds).remove()
+    parts = {unit: msgspec.json.decode(part, type=BuildStatistics) for unit, part in run("statistics", command).items()}
+    statistics = sum_build_statistics(list(parts.values()), epoch)
+    filled = [unit for unit, part in parts.items() if part.documents]
+    if not statistics.documents:
+        raise NothingHere("The cluster has no pages.", "Crawl some: periplus cluster crawl URL.")
+    storage.put(f"statistics/{epoch:08d}/build-{generation:08d}.json", msgspec.json.encode(statistics))
+    command = BuildCommand(generation, msgspec.json.encode(statistics), epoch)
+    run("index", command, filled)
+    sizes = run("store", command, filled)
+    shards = tuple(unit.number for unit in filled)
+    client.publish(generation, epoch, shards)
+    size = sum(int(text) for text in sizes.values())
+    return GenerationBuild(generation, epoch, shards, statistics.documents, size, 0.0, 0)
+
+
+def _is_running(status: dict[str, Any], units: "list[Unit]") -> bool:
+    states = {name: unit["state"] for name, unit in status["units"].items()}
+    return all(states.get(unit.name) == "running" for unit in units)

@@ -1,0 +1,57 @@
+"""The worker of a crawl shard: thin, around `ShardRunner`."""
+
+from typing import Any, Final
+
+from periplus.cluster.control.coordinator_actor import key_path
+from periplus.cluster.control.unit_actor import UnitSpec
+from periplus.cluster.crawling import ShardRunner
+from periplus.cluster.crawling.shard_checkpoints import ShardCheckpoints
+from periplus.cluster.wire.signing import load_key
+from periplus.errors import BadInput
+from periplus.files import make_folder
+from periplus.storage import open_storage
+
+__all__ = ["CrawlWorker"]
+
+_JOIN_SECONDS: Final = 60.0
+
+
+class CrawlWorker:
+    """Runs the crawl of a shard."""
+
+    def __init__(self, spec: UnitSpec) -> None:
+        settings = spec.settings
+        storage = open_storage(settings.storage.url, settings.storage)
+        checkpoints = ShardCheckpoints(storage, spec.number)
+        make_folder(spec.folder.parent)
+        self._runner = ShardRunner(
+            spec.folder,
+            settings,
+            spec.number,
+            load_key(key_path(settings)),
+            host=spec.address,
+            checkpoints=checkpoints,
+        )
+        self._runner.start()
+
+    def describe(self) -> dict[str, Any]:
+        """Return address, instance, state and pages."""
+        report = self._runner.status()
+        return {
+            "state": report.state,
+            "address": self._runner.address,
+            "instance": self._runner.instance,
+            "pages": report.status.pages if report.status is not None else 0,
+            "fault": report.fault,
+            **self._runner.traffic(),
+        }
+
+    def call(self, command: str, argument: bytes) -> bytes:
+        """Refuse any command: what a crawl does is in its plan."""
+        raise BadInput(f"A crawl shard has no command {command!r}.")
+
+    def close(self) -> None:
+        """Stop the crawl; what it has done is on disk and in storage then."""
+        self._runner.stop()
+        self._runner.join(_JOIN_SECONDS)
+        self._runner.close()
