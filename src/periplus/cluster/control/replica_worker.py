@@ -3,7 +3,7 @@
 import shutil
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -16,9 +16,14 @@ from periplus.cluster.serving.shard_server import ShardServer
 from periplus.cluster.wire.signing import load_key
 from periplus.errors import BadInput, PeriplusError
 from periplus.files import make_folder
+from periplus.records import Query
+from periplus.search import IndexShard, LocalShards, ShardedSearcher
 from periplus.storage import open_storage
 
 __all__ = ["GenerationCommand", "ReplicaWorker"]
+
+_WARM_UP: Final = ("web page", "the first page of a site", '"first page" OR home -none')
+_WARM_UP_MS: Final = 300_000
 
 
 class GenerationCommand(msgspec.Struct, frozen=True):
@@ -68,8 +73,17 @@ class ReplicaWorker:
                 return
             folder = self._folder(command.generation)
             restore_generation(self._storage, command.generation, self._spec.number, folder)
+            self._warm_up(folder)
             self._server.open(command.generation, folder, command.position)
             self._opened[command.generation] = command.position
+
+    def _warm_up(self, folder: Path) -> None:
+        """Search the generation, so that everything that queries need is loaded before brokers ask for it."""
+        limits = msgspec.structs.replace(self._spec.settings.search, budget_ms=_WARM_UP_MS)
+        settings = msgspec.structs.replace(self._spec.settings, search=limits)
+        searcher = ShardedSearcher(LocalShards([IndexShard(folder, settings)], encoded=True), settings)
+        for words in _WARM_UP:
+            searcher.search(Query(words, explain=words != _WARM_UP[0]))
 
     def describe(self) -> dict[str, Any]:
         """Return address, open generations and figures."""
