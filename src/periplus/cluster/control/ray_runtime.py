@@ -26,6 +26,7 @@ def connect_ray(address: str, namespace: str) -> Any:
     """Join the Ray cluster at an address, host:port or 'auto', and return Ray; raise `ClusterError` if none answers."""
     ray = load_ray()
     logging.getLogger("ray").setLevel(logging.CRITICAL)  # that nodes and processes die is what the coordinator is for
+    _silence(ray)
     if address != "auto":
         _check_address(address)
     try:
@@ -44,6 +45,13 @@ def connect_ray(address: str, namespace: str) -> Any:
             raise WrongVersion(f"The Ray cluster at {address} cannot be joined: {error}") from error
         raise ClusterError(f"The Ray cluster at {address} cannot be joined: {error}") from error
     return ray
+
+
+def _silence(ray: Any) -> None:
+    """Keep Ray from printing that nodes and processes have died: standard output is for results."""
+    worker = getattr(getattr(ray, "_private", None), "worker", None)
+    if worker is not None and hasattr(worker, "print_to_stdstream"):
+        worker.print_to_stdstream = lambda *arguments, **options: None
 
 
 @contextlib.contextmanager
