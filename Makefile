@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-pagerank-shards bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-documents bench-bombs bench-cluster-answers bench-cluster-crawl bench-partitioning bench-scale scale-page bench-cluster-serving demo-cluster bench-cluster-kills
+.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-pagerank-shards bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-documents bench-bombs bench-cluster-answers bench-cluster-crawl bench-partitioning bench-scale scale-page bench-cluster-serving demo-cluster bench-cluster bench-cluster-kills
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -118,6 +118,11 @@ bench-bombs: $(DEV_READY) ## crawl a web with every bomb, killed and restarted: 
 
 bench-kills: $(DEV_READY) ## kill -9 a crawl at random moments, then check that nothing was lost (KILLS=200 SHARDS=3)
 	@$(BIN)/python bench/kills.py --kills $(or $(KILLS),200) --shards $(or $(SHARDS),3)
+
+bench-cluster: ## queries, crawl and PageRank of 1, 2 and 4 shards on this machine beside one
+	@$(MAKE) --no-print-directory bench-cluster-serving
+	@$(MAKE) --no-print-directory bench-cluster-crawl
+	@$(MAKE) --no-print-directory bench-pagerank-shards
 
 bench-cluster-kills: $(DEV_READY) ## kill crawl shards, nodes, coordinator, brokers and replicas of a cluster, then check that nothing was lost (KILLS=60 SEED=1)
 	@$(BIN)/python bench/cluster_kills.py --kills $(or $(KILLS),60) --seed $(or $(SEED),1) $(ARGS)

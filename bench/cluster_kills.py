@@ -69,44 +69,60 @@ class Killer:
         self.recoveries: dict[str, list[float]] = {}
         self.kills: Counter[str] = Counter()
 
-    def kill(self, kinds: list[str]) -> str:
-        """Kill a random part of one of some kinds; return which."""
+    def kill(self, kinds: list[str]) -> tuple[str, Condition]:
+        """Kill a random part of one of some kinds; return which, and what is so once the coordinator has noticed."""
         kind = self._chance.choice(kinds)
         status = self._session.client.status()
         if kind == "node":
             local = read_local_cluster(self._folder)
             assert local is not None
-            process = self._chance.choice([node for node in local.nodes if node.number]).raylet
+            victim = self._chance.choice([node for node in local.nodes if node.number])
+            process, label = victim.raylet, f"node-{victim.number}"
+            ids = {node["id"] for node in status["nodes"] if node["label"] == label}
+            noticed: Condition = lambda status: not ids & {node["id"] for node in status["nodes"]}  # noqa: E731
         elif kind == "coordinator":
             process = status["pid"]
+            noticed = lambda status: status["pid"] != process  # noqa: E731
         else:
-            units = [unit for unit in status["units"].values() if unit["kind"] == kind and unit["state"] == "running"]
-            if not units:
-                return ""
-            description = self._chance.choice(units)["description"]
-            process = description.get("process") or description["pid"]
+            names = [n for n, unit in status["units"].items() if unit["kind"] == kind and unit["state"] == "running"]
+            if not names:
+                return "", whole
+            name = self._chance.choice(names)
+            process = process_of(status["units"][name])
+            noticed = lambda status: process_of(status["units"].get(name, {})) not in (0, process)  # noqa: E731
         with contextlib.suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
         self.kills[kind] += 1
-        return kind
+        return kind, noticed
 
-    def kill_often(
-        self, count: int, kinds: list[str], is_whole: Callable[[dict[str, Any]], bool], stop: threading.Event
-    ) -> None:
+    def kill_often(self, count: int, kinds: list[str], is_whole: Condition, stop: threading.Event) -> None:
         """Kill so many times; after two of three kills wait until the cluster is whole again."""
         done = 0
         while done < count and not stop.is_set():
-            kind = self.kill(kinds)
+            kind, noticed = self.kill(kinds)
             if not kind:
                 time.sleep(0.2)
                 continue
             done += 1
             began = time.monotonic()
-            time.sleep(self._chance.uniform(0.2, 3.0))
             if self._chance.random() < 0.67 or done == count:
-                self._session.client.wait(is_whole, "complete again", LONGEST)
+                self._wait(noticed, is_whole, stop)
                 self.recoveries.setdefault(kind, []).append(round(time.monotonic() - began, 1))
-            print(f"  killed {kind}: {self.recoveries.get(kind, ['-'])[-1]} s", flush=True)
+                print(f"  killed {kind}: {self.recoveries[kind][-1]} s", flush=True)
+            else:
+                print(f"  killed {kind}, and did not wait", flush=True)
+            time.sleep(self._chance.uniform(0.2, 3.0))
+
+    def _wait(self, noticed: Condition, is_whole: Condition, stop: threading.Event) -> None:
+        self._session.client.wait(
+            lambda status: stop.is_set() or (noticed(status) and is_whole(status)), "complete again", LONGEST
+        )
+
+
+def process_of(unit: dict[str, Any]) -> int:
+    """Return the process of a unit; of a broker that of its web server; 0 if it has none."""
+    description = unit.get("description", {})
+    return int(description.get("process") or description.get("pid") or 0)
 
 
 class Client:
