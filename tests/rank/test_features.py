@@ -13,11 +13,13 @@ from periplus.index import Index, build_index
 from periplus.query import Scoring, find_candidates, parse_query, plan_query
 from periplus.rank import feature_rows as measuring
 from periplus.rank.external_signals import ExternalSignals
-from periplus.rank.feature_rows import FeatureExtractor
+from periplus.rank.feature_rows import FeatureExtractor, complete_features, without_static_similarity
+from periplus.rank.feature_scorer import FeatureScorer, feature_weights
+from periplus.rank.ranker import Ranker
 from periplus.rank.ranking_model import FEATURES
 from periplus.records import FetchRecord
 from periplus.score.kernels.weighting import weigh_features
-from periplus.settings import IndexSettings
+from periplus.settings import IndexSettings, RankSettings
 from periplus.text import split_text, terms_of
 
 WORDS = ("sea", "chart", "ship", "harbour", "light", "fog", "bell", "tide", "wind", "rope", "sail", "coast")
@@ -66,6 +68,55 @@ def test_features_are_what_counting_gives(tmp_path: Path, count: int, monkeypatc
             expected = features(query, fields_of(by_url[url]), title, url, bonds)
             given = dict(zip(FEATURES, row.tolist(), strict=True))
             assert {name: given[name] for name in expected} == pytest.approx(expected, abs=1e-9), (url, asked)
+
+
+def test_a_feature_is_the_same_whether_others_are_measured_or_not(tmp_path: Path) -> None:
+    build_index(random_visits(5, 200), tmp_path, IndexSettings())
+    index = Index.open(tmp_path)
+    extractor = FeatureExtractor(index, ExternalSignals())
+    tree = parse_query("sea the chart ship").tree
+    assert tree is not None
+    plan = plan_query(index, tree, Scoring())
+    found = find_candidates(index, plan, 20)
+    whole = extractor.measure(plan, found)
+    for column, name in enumerate(FEATURES):
+        own = extractor.measure(plan, found, 1 << column)
+        assert own[:, column].tolist() == whole[:, column].tolist(), name
+
+
+def test_features_without_weight_are_not_measured(tmp_path: Path) -> None:
+    build_index(random_visits(5, 200), tmp_path, IndexSettings())
+    index = Index.open(tmp_path)
+    ranker = Ranker(index, RankSettings())
+    near, passage = FEATURES.index("near"), FEATURES.index("passage")
+    for words, long in (("sea chart", False), ("sea chart ship harbour light fog bell tide", True)):
+        tree = parse_query(words).tree
+        assert tree is not None
+        plan = ranker.plan(tree)
+        found = find_candidates(index, plan, 20)
+        rows, all_rows = ranker.measure_features(plan, found), ranker.measure_features(plan, found, is_shard=True)
+        assert all_rows[:, near].any()
+        assert not rows[:, near].any()
+        assert rows[:, passage].any() == long  # It has a weight for long queries only.
+        scorer = ranker.model.scorer
+        assert scorer.score_candidates(rows).tolist() == scorer.score_candidates(all_rows).tolist()
+
+
+@pytest.mark.parametrize("similar", [False, True])
+def test_scores_of_candidates_are_sums_of_weighed_features(similar: bool) -> None:
+    chance = np.random.default_rng(3)
+    weights = feature_weights("", {name: float(chance.normal()) for name in FEATURES if name != "query_titles"})
+    for count in (1, 9, 100):
+        rows = chance.random((count, len(FEATURES)))
+        rows[:, FEATURES.index("query_words")] = 5.0
+        rows[chance.random(count) < 0.3, FEATURES.index("static_similarity")] = np.nan
+        complete = complete_features(rows)
+        if not similar:
+            complete = without_static_similarity(complete)
+        scorer = FeatureScorer(weights)
+        assert scorer.score_candidates(rows, similar=similar) == pytest.approx(scorer.score(complete), rel=1e-13)
+    titled = FeatureScorer(feature_weights("", {"query_titles": 1.0}))
+    assert titled.score_candidates(rows) == pytest.approx(titled.score(complete_features(rows)), rel=1e-13)
 
 
 def test_weighing_is_shape_times_weight() -> None:

@@ -20,8 +20,21 @@ from periplus.rank.ranking_model import FEATURES, Rows
 from periplus.rank.static_similarity import StaticSimilarity, fill_similarities
 from periplus.records import Candidates, PageFlag
 
-__all__ = ["FEATURES", "FeatureExtractor", "Rows", "complete_features", "without_static_similarity"]
+__all__ = [
+    "ALL_FEATURES",
+    "FEATURES",
+    "FIXED_PHRASES",
+    "FeatureExtractor",
+    "Rows",
+    "complete_features",
+    "count_words",
+    "without_static_similarity",
+]
 
+ALL_FEATURES: Final = features.ALL
+"""All features as a mask."""
+FIXED_PHRASES: Final = 1 << FEATURES.index("fixed")
+"""That of fixed phrases."""
 _CLICKS: Final = FEATURES.index("clicks")
 _TITLE: Final = FEATURES.index("title")
 _QUERY: Final = FEATURES.index("query_words")
@@ -51,14 +64,15 @@ class FeatureExtractor:
         self._sheets_at = _stack([sheet.addresses for sheet in self._sheets])
         self._lists_at = _stack([segment.pinned_postings.addresses for segment in index.segments])
 
-    def extract(self, plan: QueryPlan, candidates: Candidates, *, fixed_phrases: bool = True) -> Rows:
-        """Return the features of each of the candidates of a query; without `fixed_phrases`, that feature is 0."""
-        return complete_features(self.measure(plan, candidates, fixed_phrases=fixed_phrases))
+    def extract(self, plan: QueryPlan, candidates: Candidates) -> Rows:
+        """Return all features of each of the candidates of a query."""
+        return complete_features(self.measure(plan, candidates))
 
-    def measure(self, plan: QueryPlan, candidates: Candidates, *, fixed_phrases: bool = True) -> Rows:
+    def measure(self, plan: QueryPlan, candidates: Candidates, needed: int = ALL_FEATURES) -> Rows:
         """Return the features of each candidate by itself.
 
         Those that depend on the other candidates are left to `complete_features`, since some may be on other shards.
+        needed: those that are measured, as a mask of `FEATURES`; others may be 0.
         """
         words = plan.words[:_MOST_WORDS]
         if not words or not len(candidates.documents):
@@ -70,14 +84,14 @@ class FeatureExtractor:
             np.array([number for number, word in enumerate(words) for _ in word.terms], np.int32),
             np.array([word.weight for word in words]),
             np.array([word.place for word in words], np.int32),
-            _bonds(plan, len(words), fixed_phrases),
+            _bonds(plan, len(words), bool(needed & FIXED_PHRASES)),
             self._excluded_terms(plan, candidates),
             candidates.segments,
             candidates.documents,
             candidates.scores,
         )
         titles = np.array(plan.titles, np.uint64)
-        measured: Rows = features.measure(self._lists_at, self._sheets_at, asked, titles, self._outside.today)
+        measured: Rows = features.measure(self._lists_at, self._sheets_at, asked, titles, self._outside.today, needed)
         if self._clicks and (clicked := self._clicks.get(frozenset(word.word for word in words))):
             measured[:, _CLICKS] = [clicked.get(key, 0.0) for key in self._keys(candidates)]
         measured[:, _QUERY:_TITLES] = _describe_query(plan)
@@ -134,11 +148,16 @@ def complete_features(rows: Rows) -> Rows:
     return rows
 
 
+def count_words(plan: QueryPlan) -> int:
+    """Return the words of a query, stop words counted."""
+    return max(plan.words[-1].place + 1, len(plan.words))
+
+
 def _describe_query(plan: QueryPlan) -> tuple[float, float, float]:
     """Return what kind of query it is: its words, stop words counted; the share of those; the share of its rarest
     word."""
     weights = [word.weight for word in plan.words]
-    words = max(plan.words[-1].place + 1, len(weights))
+    words = count_words(plan)
     rarest = max(weights) / max(plan.best_score, 1e-12)
     return float(words), 1.0 - len(weights) / words, rarest
 

@@ -12,7 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.errors import BadInput
+from periplus.rank.feature_rows import complete_features, without_static_similarity
+from periplus.rank.kernels import candidate_scores
 from periplus.rank.ranking_model import FEATURES, Rows, TreeModel
+from periplus.rank.static_similarity import fill_similarities
 from periplus.score import FeatureWeight, read_weights, weight_arrays
 from periplus.score.kernels import weighting
 
@@ -24,6 +27,7 @@ SHORT: Final = 2.0
 LONG: Final = 8.0
 """And from which on it is long."""
 _WORDS: Final = FEATURES.index("query_words")
+_SIMILARITY: Final = FEATURES.index("static_similarity")
 _LONG_SUFFIX: Final = ".long"
 
 
@@ -59,15 +63,37 @@ class FeatureScorer:
     def __init__(self, weights: Mapping[str, FeatureWeight], model: TreeModel | None = None) -> None:
         self._weights = weight_arrays(weights, FEATURES)
         self._model = model
-        fixed = FEATURES.index("fixed")
-        weighed = bool(self._weights.weight[fixed] or self._weights.long[fixed])
-        self.uses_fixed_phrases = weighed or bool(model and (model.trees.feature == fixed).any())
+        learned = _mask(model.trees.feature) if model else 0
+        self._needed = _mask(np.flatnonzero(self._weights.weight)) | learned
+        self._needed_long = self._needed | _mask(np.flatnonzero(self._weights.long))
+        self._needs_titles = bool(self._needed_long >> FEATURES.index("query_titles") & 1)
+        self.uses_fixed_phrases = bool(self._needed_long >> FEATURES.index("fixed") & 1)
         """Whether the feature of fixed phrases has any weight: measuring it takes time."""
+
+    def needed_features(self, words: float) -> int:
+        """Return the features that scores of a query of so many words depend on, as a mask."""
+        return self._needed_long if length_share(words) else self._needed
 
     def score(self, rows: Rows) -> npt.NDArray[np.float64]:
         """Return the score of each row, as a share of the query's best."""
         sums: npt.NDArray[np.float64] = self._parts(rows).sum(axis=1)
         return sums + self._model.correct(rows) if self._model else sums
+
+    def score_candidates(self, rows: Rows, *, similar: bool = True) -> npt.NDArray[np.float64]:
+        """Return the score of each of all candidates of a query by their features as measured, each by itself.
+
+        Features that depend on the other candidates are completed; without `similar`, the static similarity is 0.
+        """
+        if self._model or self._needs_titles or not len(rows):
+            rows = complete_features(rows)
+            return self.score(rows if similar else without_static_similarity(rows))
+        measured = np.ascontiguousarray(rows[:, _SIMILARITY])
+        similarities = fill_similarities(measured) if similar else np.zeros(len(rows))
+        weights, share = self._weights, length_share(query_length(rows))
+        scores: npt.NDArray[np.float64] = candidate_scores.score_rows(
+            rows, _SIMILARITY, similarities, weights.weight, weights.long, share, weights.shape
+        )
+        return scores
 
     def explain(self, rows: Rows) -> list[dict[str, float]]:
         """Return what each feature adds to the score of each row."""
@@ -86,3 +112,10 @@ class FeatureScorer:
         share = length_share(query_length(rows))
         weights: npt.NDArray[np.float64] = (1.0 - share) * self._weights.weight + share * self._weights.long
         return weights
+
+
+def _mask(columns: npt.NDArray[np.int64] | npt.NDArray[np.int32]) -> int:
+    mask = 0
+    for column in columns.tolist():
+        mask |= 1 << column
+    return mask

@@ -10,7 +10,14 @@ from periplus.index import CollectionView, Index
 from periplus.index.kernels import inversion
 from periplus.query import BagOfWords, Node, QueryPlan, Scoring, filters_match, plan_query, query_text, select_allowed
 from periplus.rank.external_signals import ExternalSignals, open_external_signals
-from periplus.rank.feature_rows import FeatureExtractor, without_static_similarity
+from periplus.rank.feature_rows import (
+    ALL_FEATURES,
+    FIXED_PHRASES,
+    FeatureExtractor,
+    Rows,
+    count_words,
+    without_static_similarity,
+)
 from periplus.rank.feature_scorer import FeatureScorer, feature_weights, length_share
 from periplus.rank.ranking_model import TreeModel
 from periplus.records import Candidates
@@ -87,6 +94,16 @@ class Ranker:
     def needs_words(self) -> bool:
         """Whether its features are complete only once the words of the index are loaded."""
         return self.model.scorer.uses_fixed_phrases
+
+    def measure_features(self, plan: QueryPlan, candidates: Candidates, *, is_shard: bool = False) -> Rows:
+        """Return the features of candidates as far as their scores depend on them.
+
+        is_shard: whether a broker scores them, whose weights may be others: then all are measured that this index can.
+        """
+        scorer = self.model.scorer
+        unused = 0 if scorer.uses_fixed_phrases else FIXED_PHRASES
+        needed = ALL_FEATURES & ~unused if is_shard else scorer.needed_features(count_words(plan))
+        return self.features.measure(plan, candidates, needed)
 
     def plan(
         self, tree: Node, notes: tuple[str, ...] = (), unfinished: str = "", *, verbatim: bool = False

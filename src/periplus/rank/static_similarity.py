@@ -59,7 +59,7 @@ def fill_similarities(values: Floats) -> Floats:
     So they neither gain nor lose. Where most have none, the query is in no language of the model, and all are 0.
     """
     missing = np.isnan(values)
-    absent = int(missing.sum())
+    absent = int(np.count_nonzero(missing))
     if not absent:
         return values
     if len(values) - absent < _MIN_SHARE * len(values) or absent == len(values):

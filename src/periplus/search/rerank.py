@@ -13,10 +13,8 @@ import numpy.typing as npt
 from periplus.rank import (
     FEATURES,
     RerankModel,
-    complete_features,
     embedding_points,
     query_length,
-    without_static_similarity,
 )
 from periplus.search.navigational import HOME_PAGE_BONUS, HomePage, is_first_result
 from periplus.search.retrieve import RetrievedCandidates
@@ -114,8 +112,7 @@ def _order_by_features(
     depth = min(len(retrieved.features), model.depth)
     if not depth:
         return np.arange(count), retrieved.scores[:count]
-    features = complete_features(retrieved.features[:depth])
-    shares = model.scorer.score(without_static_similarity(features) if fused else features)
+    shares = model.scorer.score_candidates(retrieved.features[:depth], similar=not fused)
     order = np.argsort(-shares, kind="stable")
     scores = (shares[order] * retrieved.best_score).astype(np.float32)
     if depth == count:

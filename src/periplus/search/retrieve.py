@@ -16,7 +16,7 @@ from periplus.query import (
     find_candidates,
     is_clear,
 )
-from periplus.rank import FEATURES, Ranker, Similarities, complete_features
+from periplus.rank import FEATURES, Ranker, Similarities
 from periplus.records import Candidates
 from periplus.search.column_reader import read_columns
 from periplus.search.navigational import HomePage, SiteName, find_home_page
@@ -59,7 +59,8 @@ class RetrievedCandidates(NamedTuple):
     features: npt.NDArray[np.float64]
     """A row of `FEATURES` for each of the first candidates, as many as are reranked; none for queries without words.
 
-    Those that depend on the other candidates are not complete: `complete_features` is called once all are there."""
+    Those that depend on the other candidates are not complete: `FeatureScorer.score_candidates` completes them once all
+    are there. Those without any weight may be 0."""
     best_score: float
     """The best score that the words of the query can have: what scores of features are shares of."""
     total: int
@@ -108,7 +109,7 @@ def retrieve(
         best = candidates._replace(
             segments=segments[: model.depth], documents=documents[: model.depth], scores=scores[: model.depth]
         )
-        features = ranker.features.measure(plan, best, fixed_phrases=model.scorer.uses_fixed_phrases)
+        features = ranker.measure_features(plan, best, is_shard=is_shard)
     home = find_home_page(index, site_name) if site_name else None
     ranked = site_name is not None and not len(features)
     keys, days, static = _read_stored(index, segments, documents, dated=dated, ranked=ranked)
@@ -173,7 +174,7 @@ def _compare_embeddings(
         return None
     order = np.arange(len(candidates.documents))
     if len(features):
-        order[: len(features)] = np.argsort(-ranker.model.scorer.score(complete_features(features)), kind="stable")
+        order[: len(features)] = np.argsort(-ranker.model.scorer.score_candidates(features), kind="stable")
     return ranker.embeddings.compare(plan, candidates, order, len(features), checked=not is_shard)
 
 

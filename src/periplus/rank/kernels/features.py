@@ -12,40 +12,34 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
-from periplus.accel.pointers import array_1d, pin
+from periplus.accel.pointers import pin
 from periplus.index.kernels.inversion import BODY_FIELD, FIELD_SHIFT
 from periplus.index.kernels.positions import read_positions
 from periplus.index.kernels.postings_reader import TINY_ENTRY, get_postings, make_tiny_postings
 from periplus.index.kernels.postings_scan import look_up_documents
 from periplus.index.kernels.term_dictionary import entry_of_row
 from periplus.rank.kernels.best_passage import MOST_WORDS, best_passage
-
-__all__ = ["HALF_LIFE", "NAMES", "PREVIEW", "WINDOW", "DocumentColumns", "FeatureQuery", "measure"]
-
-NAMES: Final = (
-    "first",
-    *("title", "heading", "url", "anchor", "emphasis", "body"),
-    *("coverage", "coverage_words", "preview", "title_sequence", "title_run", "title_fill", "title_equal"),
-    *("phrase", "run", "pairs", "near", "span", "fixed", "passage", "passage_body"),
-    *("title_words", "url_length", "url_depth", "url_parameters"),
-    *("static", "quality", "freshness", "spam", "popularity", "clicks"),
-    "title_body",
-    *("query_words", "query_stop_words", "query_rarest", "query_titles"),
-    "static_similarity",
-    *("mentions", "name"),
+from periplus.rank.kernels.document_features import (
+    ALL,
+    HALF_LIFE,
+    NAMES,
+    DocumentColumns,
+    get_columns,
+    measure_document,
 )
-"""The columns that `measure` fills, in order; docs/ranking.md says what each is. It leaves clicks, names and
-the static similarity at 0, and the columns of the query, which are the same for all candidates."""
+
+__all__ = ["ALL", "HALF_LIFE", "NAMES", "PREVIEW", "WINDOW", "DocumentColumns", "FeatureQuery", "measure"]
+
 _FIELD: Final = 1
-_COVERAGE, _COVERAGE_WORDS, _PREVIEW, _SEQUENCE, _TITLE_RUN, _FILL, _EQUAL = range(7, 14)
-_PHRASE, _RUN, _PAIRS, _NEAR, _SPAN, _FIXED, _PASSAGE, _PASSAGE_BODY, _TITLE_WORDS = range(14, 23)
-_LENGTH, _DEPTH, _PARAMETERS, _STATIC, _QUALITY, _FRESHNESS, _SPAM, _POPULARITY = range(23, 31)
+_COVERAGE, _COVERAGE_WORDS, _PREVIEW, _SEQUENCE, _TITLE_RUN, _FILL = range(7, 13)
+_PHRASE, _RUN, _PAIRS, _NEAR, _SPAN, _FIXED, _PASSAGE, _PASSAGE_BODY = range(14, 22)
 
 _TITLE_BODY: Final = NAMES.index("title_body")
-_MENTIONS: Final = NAMES.index("mentions")
-
-HALF_LIFE: Final = 365.0
-"""Days after which a page is half as fresh."""
+_RUNS: Final = 1 << _TITLE_RUN | 1 << _PHRASE | 1 << _RUN | 1 << _FIXED
+_NEIGHBOURS: Final = 1 << _PAIRS | 1 << _NEAR
+_PASSAGES: Final = 1 << _PASSAGE | 1 << _PASSAGE_BODY
+_PLACED: Final = 1 << _SEQUENCE | _RUNS | _NEIGHBOURS | 1 << _SPAN | _PASSAGES | 1 << _PREVIEW
+"""Features that are made of positions."""
 PREVIEW: Final = 100
 """Tokens at the beginning of the body that count as its preview."""
 WINDOW: Final = 8
@@ -59,23 +53,6 @@ _BODY: Final = BODY_FIELD
 _MEASURED: Final = (1 << BODY_FIELD + 1) - 1
 """The fields that features are made of, as a mask: all but the boilerplate, which is behind the body."""
 _PLACE: Final = (1 << FIELD_SHIFT) - 1
-
-
-class DocumentColumns(NamedTuple):
-    """What a segment says of each document whatever is asked. A column that is the same for all may have one entry."""
-
-    title_start: npt.NDArray[np.int64]
-    title_blob: npt.NDArray[np.uint8]
-    url_start: npt.NDArray[np.int64]
-    url_blob: npt.NDArray[np.uint8]
-    title_key: npt.NDArray[np.uint64]
-    static: npt.NDArray[np.float32]
-    quality: npt.NDArray[np.uint8]
-    """In steps of 1/255."""
-    day: npt.NDArray[np.int32]
-    spam: npt.NDArray[np.uint8]
-    popularity: npt.NDArray[np.float32]
-    mentions: npt.NDArray[np.float32]
 
 
 class FeatureQuery(NamedTuple):
@@ -96,23 +73,6 @@ class FeatureQuery(NamedTuple):
     segments: npt.NDArray[np.int32]
     documents: npt.NDArray[np.int32]
     scores: npt.NDArray[np.float32]
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _get_columns(addresses: Any) -> DocumentColumns:  # pragma: no cover - compiled
-    return DocumentColumns(
-        array_1d(addresses, 0, np.int64),
-        array_1d(addresses, 1, np.uint8),
-        array_1d(addresses, 2, np.int64),
-        array_1d(addresses, 3, np.uint8),
-        array_1d(addresses, 4, np.uint64),
-        array_1d(addresses, 5, np.float32),
-        array_1d(addresses, 6, np.uint8),
-        array_1d(addresses, 7, np.int32),
-        array_1d(addresses, 8, np.uint8),
-        array_1d(addresses, 9, np.float32),
-        array_1d(addresses, 10, np.float32),
-    )
 
 
 @njit(cache=True, nogil=True)
@@ -246,33 +206,6 @@ def _walk_span(
 
 
 @njit(cache=True, nogil=True)
-def _count_words(blob: Any, begin: int, end: int) -> int:  # pragma: no cover - compiled
-    """Count the runs of bytes that are not blanks."""
-    count, inside = 0, False
-    for at in range(begin, end):
-        blank = blob[at] <= 32
-        count += (not blank) and not inside
-        inside = not blank
-    return count
-
-
-@njit(cache=True, nogil=True)
-def _look_at_url(blob: Any, begin: int, end: int, row: Any) -> None:  # pragma: no cover - compiled
-    """Measure a URL: its length without scheme and host, the parts of its path, the parameters of its query."""
-    slashes, parts, parameters, length, asked = 0, 0, 0, 0, False
-    for at in range(begin, end):
-        byte = blob[at]
-        length += slashes >= 3
-        asked = asked or byte == ord("?")
-        parameters += asked and byte == ord("=")
-        if byte == ord("/") and not asked:
-            slashes += 1
-        elif slashes >= 3 and not asked and blob[at - 1] == ord("/"):
-            parts += 1
-    row[_LENGTH], row[_DEPTH], row[_PARAMETERS] = length, parts, parameters
-
-
-@njit(cache=True, nogil=True)
 def _share_fields(asked: Any, masks: Any, row: Any) -> None:  # pragma: no cover - compiled
     """Set the share of the query's weight that each field, and the whole document, has."""
     whole = max(1e-12, asked.weight.sum())
@@ -287,69 +220,64 @@ def _share_fields(asked: Any, masks: Any, row: Any) -> None:  # pragma: no cover
             row[_TITLE_BODY] += asked.weight[word] / whole
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def _entry(column: Any, document: int) -> Any:  # pragma: no cover - compiled
-    """Return a document's entry of a column; 0 if the column is empty."""
-    return column[document] if len(column) > 1 else column[0] if len(column) else column.dtype.type(0)
-
-
 @njit(cache=True, nogil=True)
-def _look_at_document(
-    sheet: DocumentColumns, document: int, titles: Any, today: float, row: Any
+def _look_at_places(
+    asked: Any, events: Any, count: int, needed: int, row: Any, spare: Any, one: Any, two: Any
 ) -> None:  # pragma: no cover - compiled
-    """Fill in what is known of a document whatever words were asked for."""
-    begin, end = sheet.title_start[document], sheet.title_start[document + 1]
-    row[_TITLE_WORDS] = _count_words(sheet.title_blob, begin, end)
-    row[_FILL] = min(1.0, row[_FILL] / max(1.0, row[_TITLE_WORDS]))
-    _look_at_url(sheet.url_blob, sheet.url_start[document], sheet.url_start[document + 1], row)
-    for title in titles:
-        row[_EQUAL] = max(row[_EQUAL], np.float64(_entry(sheet.title_key, document) == title))
-    row[_STATIC] = _entry(sheet.static, document)
-    row[_QUALITY] = _entry(sheet.quality, document) / 255.0
-    day = _entry(sheet.day, document)
-    row[_FRESHNESS] = 2.0 ** (-max(0.0, today - day) / HALF_LIFE) if day > 0 else 0.0
-    row[_SPAM] = _entry(sheet.spam, document)
-    row[_POPULARITY] = _entry(sheet.popularity, document)
-    row[_MENTIONS] = _entry(sheet.mentions, document)
-
-
-@njit(cache=True, nogil=True)
-def _look_at_words(
-    asked: Any, events: Any, count: int, masks: Any, row: Any, spare: Any, one: Any, two: Any
-) -> None:  # pragma: no cover - compiled
-    """Fill in what the places of the words say."""
-    _share_fields(asked, masks, row)
-    words, first = len(masks), 0
+    """Fill in what the places of the words say; the shares of fields are there."""
+    words, first = len(asked.spot), 0
     while first < count and (events[first] // _MOST_WORDS) >> FIELD_SHIFT < _BODY:
         first += 1
-    _walk_title(events, first, asked.spot, row, one)
-    _walk_runs(events, count, asked, row, spare, one)
-    _walk_pairs(events, first, count, asked, row, one, two)
-    _walk_span(events, first, count, words, row, one)
-    row[_PASSAGE_BODY] = best_passage(events, first, count, asked.weight, two)
-    row[_PASSAGE] = max(row[_FIELD + _TITLE], row[_PASSAGE_BODY])
-    one[:] = 0
-    for n in range(first, count):
-        if (events[n] // _MOST_WORDS) & _PLACE < PREVIEW:
-            one[events[n] % _MOST_WORDS] = 1
-    for word in range(words):
-        row[_PREVIEW] += one[word] * asked.weight[word]
-        row[_FILL] += masks[word] & 1
-    row[_PREVIEW] /= max(1e-12, asked.weight.sum())
+    if needed & 1 << _SEQUENCE:
+        _walk_title(events, first, asked.spot, row, one)
+    if needed & _RUNS:
+        _walk_runs(events, count, asked, row, spare, one)
+    if needed & _NEIGHBOURS:
+        _walk_pairs(events, first, count, asked, row, one, two)
+    if needed & 1 << _SPAN:
+        _walk_span(events, first, count, words, row, one)
+    if needed & _PASSAGES:
+        row[_PASSAGE_BODY] = best_passage(events, first, count, asked.weight, two)
+        row[_PASSAGE] = max(row[_FIELD + _TITLE], row[_PASSAGE_BODY])
+    if needed & 1 << _PREVIEW:
+        one[:] = 0
+        for n in range(first, count):
+            if (events[n] // _MOST_WORDS) & _PLACE < PREVIEW:
+                one[events[n] % _MOST_WORDS] = 1
+        for word in range(words):
+            row[_PREVIEW] += one[word] * asked.weight[word]
+        row[_PREVIEW] /= max(1e-12, asked.weight.sum())
 
 
 @njit(cache=True, nogil=True)
 def measure(
-    lists_at: npt.NDArray[np.int64], sheets_at: npt.NDArray[np.int64], asked: FeatureQuery, titles: Any, today: float
+    lists_at: npt.NDArray[np.int64],
+    sheets_at: npt.NDArray[np.int64],
+    asked: FeatureQuery,
+    titles: Any,
+    today: float,
+    needed: int,
 ) -> npt.NDArray[np.float64]:  # pragma: no cover - compiled
-    """Return the features `NAMES` of each candidate, a row each; addresses have a row for each segment.
+    """Return the features of each candidate.
 
-    Words are 1 to 64; `titles` are the query's title keys, `today` the day since 1970.
+    Parameters
+    ----------
+    lists_at, sheets_at: addresses of the postings and of the columns of each segment, a row each.
+    asked: the query, of 1 to 64 words, and its candidates.
+    titles: the title keys of the query.
+    today: days since 1970.
+    needed: the features to be measured, as a mask; others may be left at 0. `ALL` is all of them.
+
+    Returns
+    -------
+    A row for each candidate, with the columns `NAMES`.
     """
     terms, words = len(asked.word), len(asked.spot)
     rows = np.zeros((len(asked.documents), len(NAMES)))
     rows[:, 0] = asked.scores / max(1e-12, asked.weight.sum())
-    events, spare = np.empty(_MOST_EVENTS, np.int64), np.empty(_MOST_EVENTS, np.int64)
+    placed = needed & _PLACED != 0
+    room = _MOST_EVENTS if placed else 1
+    events, spare = np.empty(room, np.int64), np.empty(room, np.int64)
     places, masks = np.empty(_MOST_PLACES, np.int64), np.empty(words, np.int64)
     one, two = np.empty(words, np.int64), np.empty(words, np.int64)
     for segment in range(len(lists_at)):
@@ -358,7 +286,7 @@ def measure(
             continue
         which = which[np.argsort(asked.documents[which])]
         documents = asked.documents[which]
-        lists, sheet = get_postings(lists_at[segment]), _get_columns(sheets_at[segment])
+        lists, sheet = get_postings(lists_at[segment]), get_columns(sheets_at[segment])
         found = np.zeros((terms, len(documents), 4), np.int64)
         for term in range(terms):
             if asked.place[segment, term, 0]:
@@ -370,10 +298,15 @@ def measure(
                 mask, code, at = found[term, i, 0] & _MEASURED, found[term, i, 2], found[term, i, 3]
                 if mask and not (len(asked.excluded) and asked.excluded[which[i], term]):
                     masks[asked.word[term]] |= mask
-                    size = read_positions(lists.positions, at, code, mask, places)
-                    count = _merge(events, count, asked.word[term], places, size, spare)
-            _look_at_words(asked, events, count, masks, row, spare, one, two)
-            _look_at_document(sheet, documents[i], titles, today, row)
+                    if placed:
+                        size = read_positions(lists.positions, at, code, mask, places)
+                        count = _merge(events, count, asked.word[term], places, size, spare)
+            _share_fields(asked, masks, row)
+            for word in range(words):
+                row[_FILL] += masks[word] & 1
+            if placed:
+                _look_at_places(asked, events, count, needed, row, spare, one, two)
+            measure_document(sheet, documents[i], titles, today, needed, row)
     return rows
 
 
@@ -390,4 +323,4 @@ def warm() -> None:
         place, zero, np.ones(1), zero, np.zeros(1), np.zeros((0, 0), np.bool_), zero, zero, np.ones(1, np.float32)
     )
     held = pin(sheet)
-    measure(lists, held.addresses.reshape(1, -1), asked, np.zeros(1, np.uint64), 0.0)
+    measure(lists, held.addresses.reshape(1, -1), asked, np.zeros(1, np.uint64), 0.0, ALL)

@@ -7,11 +7,37 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 
-__all__ = ["weigh_features"]
+__all__ = ["shape_value", "weigh_features"]
 
 _SQUARE, _ROOT, _LOG, _INVERSE, _ANY = range(1, 6)
 """Positions in `periplus.score.SHAPES`; 0 is 'plain'."""
 _NO_WEIGHT: Final = 0.0
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def shape_value(value: float, shape: int) -> float:  # pragma: no cover - compiled
+    """Return the value of a feature in its shape.
+
+    Parameters
+    ----------
+    value: of the feature.
+    shape: its position in `SHAPES`.
+
+    Returns
+    -------
+    What is multiplied by the weight.
+    """
+    if shape == _SQUARE:
+        return value * value
+    if shape == _ROOT:
+        return np.sqrt(max(0.0, value))
+    if shape == _LOG:
+        return np.log1p(max(0.0, value))
+    if shape == _INVERSE:
+        return 1.0 / (1.0 + max(0.0, value))
+    if shape == _ANY:
+        return 1.0 if value > 0 else 0.0
+    return value
 
 
 @njit(cache=True, nogil=True)
@@ -35,18 +61,7 @@ def weigh_features(
         if weight[column] == _NO_WEIGHT:
             continue
         for i in range(len(rows)):
-            x = rows[i, column]
-            if shape[column] == _SQUARE:
-                x = x * x
-            elif shape[column] == _ROOT:
-                x = np.sqrt(max(0.0, x))
-            elif shape[column] == _LOG:
-                x = np.log1p(max(0.0, x))
-            elif shape[column] == _INVERSE:
-                x = 1.0 / (1.0 + max(0.0, x))
-            elif shape[column] == _ANY:
-                x = 1.0 if x > 0 else 0.0
-            parts[i, column] = x * weight[column]
+            parts[i, column] = shape_value(rows[i, column], shape[column]) * weight[column]
     return parts
 
 

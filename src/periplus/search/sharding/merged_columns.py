@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from periplus.rank import RerankModel, complete_features
+from periplus.rank import RerankModel
 from periplus.search.retrieve import RetrievedCandidates
 from periplus.search.sharding.shard_records import CandidateColumns, RetrieveReply, make_columns
 
@@ -76,7 +76,7 @@ def drop_unsupported(
     order = np.arange(len(merged.documents))
     depth = min(len(merged.features), model.depth)
     if depth:
-        order[:depth] = np.argsort(-model.scorer.score(complete_features(merged.features[:depth])), kind="stable")
+        order[:depth] = np.argsort(-model.scorer.score_candidates(merged.features[:depth]), kind="stable")
     best = order[: model.semantic.candidates]
     languages = columns.language[columns.rows_of(merged.segments[best], merged.documents[best])]
     if model.supports_query(text, languages.tolist()):
