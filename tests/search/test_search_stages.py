@@ -1,9 +1,11 @@
 """The stages of a search can run on different machines: records travel, and shards give what one index gives."""
 
 import copy
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from embeddings.tiny_model import NaiveEncoder
@@ -103,6 +105,42 @@ def test_what_is_not_a_record_is_refused() -> None:
     for data in (b"", b"\x93\x01\x02\x03", encode_record([1] * 15), encode_record([["<i4", [3], b"1"]] * 15)):
         with pytest.raises(msgspec.MsgspecError):
             decode_record(data, RetrievedCandidates)
+
+
+class Numbers(NamedTuple):
+    """A record of one array."""
+
+    values: npt.NDArray[np.int32]
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        ("(1,", (1,), b""),
+        ("i4,(", (1,), b""),
+        ("|O", (1,), bytes(8)),
+        ("<M8[s]", (1,), bytes(8)),
+        ("|V0", (1,), b""),
+        ({"names": ["a"], "formats": ["O"]}, (1,), bytes(8)),
+        ("<f8", (2,), bytes(16)),
+        ("<i4", (2,), bytes(4)),
+        ("<i4", (-1,), bytes(4)),
+        ("<i4", (True,), bytes(4)),
+        ("<i4", (1,) * 70, bytes(4)),
+        ("<i4", (1 << 31, 1 << 31, 1 << 31, 0), b""),
+        ("<i4", (1 << 62, 0), b""),
+        ("<i4", "4", bytes(4)),
+        ("<i4", (1,), "text"),
+        ("<i4", (1,)),
+        7,
+    ],
+)
+def test_an_array_of_another_type_or_shape_is_refused(array: object) -> None:
+    """Names of types are not interpreted: they come from a peer."""
+    with pytest.raises(msgspec.MsgspecError):
+        decode_record(msgspec.msgpack.encode([array]), Numbers)
+    received = decode_record(msgspec.msgpack.encode([("<i4", (1, 2), bytes(8))]), Numbers)
+    assert received.values.tolist() == [[0, 0]]
 
 
 @pytest.mark.parametrize("semantic", [EmbeddingSettings(), SEMANTIC], ids=["words", "embeddings"])
