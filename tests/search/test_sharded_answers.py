@@ -26,6 +26,7 @@ from periplus.rank import Ranker
 from periplus.records import FetchRecord, Query, ResultPage
 from periplus.search import IndexShard, LocalShards, Searcher, ShardedSearcher
 from periplus.settings import EmbeddingSettings, SearchSettings, Settings
+from periplus.text import LANGUAGES
 
 SETTINGS = msgspec.structs.replace(Settings(), search=SearchSettings(budget_ms=600_000))
 """Nothing is left out for want of time: kernels may have to be compiled."""
@@ -310,3 +311,33 @@ def test_shards_that_do_not_answer_are_named(tmp_path: Path) -> None:
     silent |= {"retrieve": {0, 1, 2}}
     page = broker.search(Query("sea"))
     assert (page.hits, page.partial, page.notes[-1]) == ((), True, "3 of 3 shards did not answer.")
+
+
+def test_counts_are_kept_only_if_all_shards_have_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shard that was late once does not make counts too low from then on, and the answer is partial."""
+    monkeypatch.setattr("periplus.search.sharding.sharded_collection.MAX_RARE", 0)
+    visits = random_visits(7, 90)
+    _, broker, group = build_both(tmp_path, split_by_host(visits, 2, 1), Ranks({}))
+    language = frozenset({LANGUAGES.index("en")})
+    terms = [b"sea", b"ship", b"wind", b"chart", b"fog"]
+
+    def count(of: ShardedSearcher) -> tuple[list[int], list[bool]]:
+        collection = of.collection
+        present = collection.have_terms(terms, [0] * len(terms), [language]).tolist()
+        return collection.count_together(b"sea", [b"ship", b"wind"]), present
+
+    expected = count(ShardedSearcher(group, SETTINGS))
+    assert min(expected[0]) > 0
+    call, silent = group.call, {0, 1}
+
+    def call_some(method: str, requests: Mapping[int, Any], seconds: float) -> dict[int, Any]:
+        late = silent if method == "statistics" else set()
+        return call(method, {shard: item for shard, item in requests.items() if shard not in late}, seconds)
+
+    group.call = call_some  # type: ignore[method-assign]
+    assert count(broker) == ([0, 0], [False] * len(terms))
+    page = broker.search(Query("sea link:https://nowhere.test/"))
+    assert (page.partial, page.notes[-1]) == (True, "2 of 2 shards did not answer.")
+    silent.clear()
+    assert count(broker) == expected
+    assert not broker.search(Query("sea link:https://nowhere.test/")).partial

@@ -1,7 +1,8 @@
 """The collection that all shards of a cluster have together, as a broker knows it."""
 
+import contextlib
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -72,6 +73,7 @@ class ShardedCollection:
         self.generation = max((description.generation for description in self.descriptions.values()), default=0)
         self.blocks = sum(description.blocks for description in self.descriptions.values())
         self._lock = threading.Lock()
+        self._local = threading.local()
         self._counts: dict[Any, Any] = {}
 
     @classmethod
@@ -162,10 +164,12 @@ class ShardedCollection:
         frequencies = dict(zip(terms, self.document_frequencies(terms), strict=True))
         asked = [item for item in dict.fromkeys(items) if frequencies[item[0]]]
         new = [item for item in asked if ("language", *item) not in self._counts]
+        fresh: dict[Any, Any] = {}
         if new:
             answers = self.ask(StatisticsQuestion(language_terms=tuple(new)))
-            self._keep({("language", *item): any(a.language_terms[n] for a in answers) for n, item in enumerate(new)})
-        return np.array([bool(self._counts.get(("language", *item))) for item in items], np.bool_)
+            fresh = {("language", *item): any(a.language_terms[n] for a in answers) for n, item in enumerate(new)}
+            self._keep(fresh, answers)
+        return np.array([bool(self._look_up(("language", *item), fresh)) for item in items], np.bool_)
 
     def _count_pages(self, languages: frozenset[int]) -> int:
         """Return how many documents are in some languages."""
@@ -175,10 +179,12 @@ class ShardedCollection:
         """Return how many documents have a term together with each of `others`."""
         pairs = [(term, other) for other in others]
         new = [pair for pair in dict.fromkeys(pairs) if ("together", *pair) not in self._counts]
+        fresh: dict[Any, Any] = {}
         if new:
             answers = self.ask(StatisticsQuestion(cooccurrences=tuple(new)))
-            self._keep({("together", *pair): sum(a.cooccurrences[n] for a in answers) for n, pair in enumerate(new)})
-        return [self._counts.get(("together", *pair), 0) for pair in pairs]
+            fresh = {("together", *pair): sum(a.cooccurrences[n] for a in answers) for n, pair in enumerate(new)}
+            self._keep(fresh, answers)
+        return [int(self._look_up(("together", *pair), fresh) or 0) for pair in pairs]
 
     def has_pages(self, wanted: FilterRecord) -> bool:
         """Return whether any page of any shard passes a filter."""
@@ -192,8 +198,11 @@ class ShardedCollection:
         return tuple(dict.fromkeys(note for answer in answers for note in answer.links))
 
     def ask(self, question: StatisticsQuestion) -> list[StatisticsAnswer]:
-        """Ask all shards of the collection; those that do not answer are left out."""
+        """Ask all shards of the collection; those that do not answer are left out, and noted."""
         replies = self._group.call("statistics", dict.fromkeys(self.descriptions, question), _SECONDS)
+        missing: set[int] | None = getattr(self._local, "missing", None)
+        if missing is not None:
+            missing |= set(self.descriptions) - set(replies)
         return [replies[shard] for shard in sorted(replies)]
 
     def _count(self, key: Any, question: StatisticsQuestion, combine: Callable[[list[StatisticsAnswer]], int]) -> int:
@@ -201,11 +210,26 @@ class ShardedCollection:
         if count is None:
             answers = self.ask(question)
             count = combine(answers)
-            if len(answers) == len(self.descriptions):
-                self._keep({key: count})
+            self._keep({key: count}, answers)
         return int(count)
 
-    def _keep(self, counts: Mapping[Any, Any]) -> None:
+    @contextlib.contextmanager
+    def noting_missing(self) -> Iterator[set[int]]:
+        """Within the block, the shards that did not answer a question of this thread are entered in a set."""
+        self._local.missing = missing = set[int]()
+        try:
+            yield missing
+        finally:
+            self._local.missing = None
+
+    def _look_up(self, key: Any, fresh: Mapping[Any, Any]) -> Any:
+        """Return a count, of those just made or of those that are kept."""
+        return fresh[key] if key in fresh else self._counts.get(key)
+
+    def _keep(self, counts: Mapping[Any, Any], answers: Sequence[StatisticsAnswer]) -> None:
+        """Keep counts, if all shards have answered: others would be too low until the collection changes."""
+        if len(answers) < len(self.descriptions):
+            return
         with self._lock:
             if len(self._counts) + len(counts) > _MAX_CACHED:
                 self._counts = {}

@@ -90,11 +90,14 @@ class ShardedSearcher:
         return self._search(query, limits or SearchLimits(), self._settings, self._model)
 
     def _search(self, query: Query, limits: SearchLimits, settings: Settings, model: RerankModel) -> ResultPage:
-        backend = ShardedBackend(self._group, self._collection, settings, model, self._synonyms)
-        page = self._answerer.answer(backend, query, limits)
-        if not backend.missing:
+        collection = self._collection
+        with collection.noting_missing() as uncounted:
+            backend = ShardedBackend(self._group, collection, settings, model, self._synonyms)
+            page = self._answerer.answer(backend, query, limits)
+        missing = backend.missing | uncounted
+        if not missing:
             return page
-        note = f"{len(backend.missing)} of {self._group.count} shards did not answer."
+        note = f"{len(missing)} of {self._group.count} shards did not answer."
         return msgspec.structs.replace(page, partial=True, notes=(*page.notes, note))
 
     def plan(self, query: Query) -> QueryPlan | None:
