@@ -1,9 +1,11 @@
 """Shards uploaded to a storage and restored from it."""
 
+import contextlib
 import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from shard_folders import add_pages, append, content, object_names, write
@@ -267,3 +269,48 @@ def test_a_damaged_manifest_is_an_error(storage: Storage, folder: Path, tmp_path
         restore_shard(storage, 0, tmp_path / "bare")
     with pytest.raises(CorruptFile):
         ShardMirror(folder, storage, 0)
+
+
+def take_over_elsewhere(storage: Storage, folder: Path) -> dict[str, bytes]:
+    """Restore the shard on another machine, which adds to it; return what that has uploaded."""
+    restore_shard(storage, 0, folder)
+    second = ShardMirror(folder, storage, 0)
+    write(folder, {"inbox/acknowledged.new": b"page"})
+    second.upload()
+    return content(folder)
+
+
+def test_an_owner_that_was_replaced_before_its_first_upload_removes_nothing(
+    storage: Storage, folder: Path, tmp_path: Path
+) -> None:
+    ShardMirror(folder, storage, 0).upload()
+    first = ShardMirror(folder, storage, 0)  # and stalls, its files unchanged
+    uploaded = take_over_elsewhere(storage, tmp_path / "other")
+    with pytest.raises(StorageConflict, match=r"was changed by another process"):
+        first.upload()
+    restore_shard(storage, 0, tmp_path / "bare")
+    assert content(tmp_path / "bare") == uploaded
+
+
+@pytest.mark.parametrize("request_name", ["list_objects", "replace_record", "delete"])
+def test_an_owner_that_is_replaced_during_an_upload_removes_nothing_of_its_successor(
+    storage: Storage, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request_name: str
+) -> None:
+    """The first owner stalls after any of the requests that end an upload, or before the removal."""
+    ShardMirror(folder, storage, 0).upload()
+    first = ShardMirror(folder, storage, 0)
+    append(folder, "crawl/frontier.bin", b"!")
+    uploaded: list[dict[str, bytes]] = []
+    request = getattr(storage, request_name)
+
+    def stall(*arguments: Any) -> Any:
+        monkeypatch.undo()
+        answer = None if request_name == "delete" else request(*arguments)
+        uploaded.append(take_over_elsewhere(storage, tmp_path / "other"))
+        return request(*arguments) if request_name == "delete" else answer
+
+    monkeypatch.setattr(storage, request_name, stall)
+    with contextlib.suppress(StorageConflict):
+        first.upload()
+    restore_shard(storage, 0, tmp_path / "bare")
+    assert [content(tmp_path / "bare")] == uploaded

@@ -272,3 +272,33 @@ def test_the_server_of_these_tests_is_a_real_one(object_store: ObjectStoreServer
     connection.request("GET", "/no-such-bucket/a")
     assert connection.getresponse().status in (403, 404)
     connection.close()
+
+
+def test_an_owner_goes_on_after_an_outage_in_which_the_answer_to_its_commit_was_lost(
+    s3_storage: Storage, object_store: ObjectStoreServer, folder: Path, tmp_path: Path
+) -> None:
+    """The outage lasts longer than requests are repeated: the owner cannot know that it has written the manifest."""
+    mirror = ShardMirror(folder, s3_storage, 0)
+    mirror.upload()
+    outage = threading.Event()
+
+    def lose(environ: Environ, handle: Handler) -> Answer | None:
+        if outage.is_set():
+            return None
+        answer = handle()
+        if environ["REQUEST_METHOD"] == "PUT" and environ["PATH_INFO"].endswith("manifest.json"):
+            outage.set()
+            return None
+        return answer
+
+    object_store.fault = lose
+    write(folder, CHANGED)
+    with pytest.raises(StorageFailed):
+        mirror.upload()
+    object_store.fault = None
+    assert mirror.upload().generation == 3
+    restore_shard(s3_storage, 0, tmp_path / "bare")
+    assert content(tmp_path / "bare") == CHANGED
+    named = read_shard_manifest(s3_storage, 0)
+    assert named is not None
+    assert object_names(s3_storage, 0) == named.manifest.objects()

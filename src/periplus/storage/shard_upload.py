@@ -73,9 +73,11 @@ class ShardMirror:
         self.folder = folder
         self.number = number
         self._storage = storage
+        self._prefix = files_prefix(number)
         self._owner = secrets.token_hex(8)
         self._cache: dict[str, tuple[CapturedFile, ShardFile]] = {}
         self._swept = False
+        """Whether all objects of the shard are named by the manifest; after an upload that failed, that is unknown."""
         self._lock = threading.Lock()
         self._manifest: ShardManifest | None = None
         self._version = ""
@@ -104,8 +106,8 @@ class ShardMirror:
             )
         # Written first: after a crash in between, the folder is still known to be based on this manifest.
         write_folder_state(self.folder, self._state(manifest.owner, manifest.generation))
-        self._version = versioned.version
-        self._commit(manifest.files, manifest.generation + 1)
+        self._manifest, self._version = manifest, versioned.version
+        self._commit(manifest.files)
 
     def _state(self, base_owner: str, base_generation: int) -> FolderState:
         return FolderState(
@@ -129,6 +131,9 @@ class ShardMirror:
                 remove_capture(self.folder)
 
     def _upload(self, captured: list[CapturedFile]) -> UploadResult:
+        # Listed before the commit: whoever takes over after the commit writes objects that are not among these.
+        leftovers = set() if self._swept else {entry.name for entry in self._storage.list_objects(self._prefix)}
+        is_swept, self._swept = self._swept, False
         plans = {file.path: self._plan(file) for file in captured}
         ranges = [item for _, new in plans.values() for item in new]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -138,7 +143,8 @@ class ShardMirror:
             reused, new = plans[file.path]
             entry = ShardFile(file.path, file.length, (*reused, *(next(objects) for _ in new)))
             files.append((file, entry))
-        removed = self._commit_files(tuple(entry for _, entry in files))
+        removed = self._commit_files(tuple(entry for _, entry in files), leftovers, is_forced=not is_swept)
+        self._swept = True
         self._cache = {file.path: (file, entry) for file, entry in files}
         return UploadResult(
             self.generation,
@@ -184,25 +190,32 @@ class ShardMirror:
             if is_name(item.file.path) and len(item.file.path) < 500
             else f"other/{fingerprint_text(item.file.path):016x}"
         )
-        return f"{files_prefix(self.number)}/{path}/{item.begin:012d}-{self._owner}-{secrets.token_hex(4)}"
+        return f"{self._prefix}/{path}/{item.begin:012d}-{self._owner}-{secrets.token_hex(4)}"
 
-    def _commit_files(self, files: tuple[ShardFile, ...]) -> int:
-        """Write the manifest, then remove what only earlier ones name; return the number of objects removed."""
-        before = self._manifest.objects() if self._manifest is not None else set()
-        if self._manifest is None or self._manifest.files != files:
-            self._commit(files, self.generation + 1)
+    def _commit_files(self, files: tuple[ShardFile, ...], leftovers: set[str], is_forced: bool) -> int:
+        """Write the manifest, then remove what it does not name of earlier ones and of `leftovers`; return how many.
+
+        Nothing is removed without a commit: it fails if another machine has taken over.
+        """
+        before = leftovers | (self._manifest.objects() if self._manifest is not None else set())
+        if is_forced or self._manifest is None or self._manifest.files != files:
+            self._commit(files)
         assert self._manifest is not None
-        after = self._manifest.objects()
-        if not self._swept:  # what interrupted uploads have left
-            before |= {entry.name for entry in self._storage.list_objects(files_prefix(self.number))}
-        self._swept = False  # until the objects are removed: if that fails, the next upload lists them again
-        self._storage.delete(sorted(before - after))
-        self._swept = True
-        return len(before - after)
+        unnamed = before - self._manifest.objects()
+        self._storage.delete(sorted(unnamed))
+        return len(unnamed)
 
-    def _commit(self, files: tuple[ShardFile, ...], generation: int) -> None:
+    def _commit(self, files: tuple[ShardFile, ...]) -> None:
+        try:
+            self._write_manifest(files)
+        except StorageConflict:
+            if not self._adopt_manifest():
+                raise
+            self._write_manifest(files)
+
+    def _write_manifest(self, files: tuple[ShardFile, ...]) -> None:
         manifest = ShardManifest(
-            shard=self.number, owner=self._owner, generation=generation, time=time.time(), files=files
+            shard=self.number, owner=self._owner, generation=self.generation + 1, time=time.time(), files=files
         )
         name, data = manifest_name(self.number), encode_manifest(manifest)
         if self._version:
@@ -210,6 +223,17 @@ class ShardMirror:
         else:
             self._version = self._storage.create_record(name, data)
         self._manifest = manifest
+
+    def _adopt_manifest(self) -> bool:
+        """Continue from the manifest in storage if this owner wrote it; return whether it did.
+
+        The answer to a write that succeeded may have been lost, for longer than requests are repeated.
+        """
+        versioned = read_shard_manifest(self._storage, self.number)
+        if versioned is None or versioned.manifest.owner != self._owner:
+            return False
+        self._manifest, self._version = versioned.manifest, versioned.version
+        return True
 
 
 def upload_shard(folder: Path, storage: Storage, number: int) -> UploadResult:
