@@ -1,5 +1,6 @@
 """A prepared query to candidates: plan for each segment, match, merge."""
 
+import itertools
 import threading
 from collections.abc import Sequence
 from typing import Final
@@ -97,7 +98,8 @@ def _merge(found: list[match.MatchResult], k: int, *, partial: bool) -> Candidat
 
 
 _NO_INTS = np.zeros(0, np.int32)
-_NO_PHRASES, _NO_WORDS = np.zeros((0, 4), np.int32), np.zeros((0, 2), np.int32)
+_WIDTHS: Final = (3, 2, 4, 2)
+"""Columns of the tables of leaves, program, phrases and words."""
 
 
 def plan_segment(
@@ -115,14 +117,19 @@ def plan_segment(
     often = places[:, 0].tolist()
     phrases, words = _lay_phrases(prepared.phrases, often)
     rows, sets = _lay_leaves(segment, prepared)
+    order = sorted(range(len(often)), key=lambda n: (not required >> n & 1, often[n]))
+    # One array for all tables of 32-bit numbers: each would take longer to make than to fill.
+    tables = (rows, prepared.program, phrases, words)
+    numbers = np.array([*itertools.chain.from_iterable(itertools.chain(*tables)), *order], np.int32)
+    ends = [*itertools.accumulate(len(table) * width for table, width in zip(tables, _WIDTHS, strict=True))]
     plan = match.Plan(
         place=places,
         weight=np.array([leaf.weight / inversion.MAX_IMPACT for leaf in prepared.leaves], np.float32),
-        leaves=np.array(rows, np.int32).reshape(-1, 3),
-        program=np.array(prepared.program, np.int32).reshape(-1, 2),
-        phrases=np.array(phrases, np.int32) if phrases else _NO_PHRASES,
-        words=np.array(words, np.int32) if words else _NO_WORDS,
-        order=np.array(sorted(range(len(often)), key=lambda n: (not required >> n & 1, often[n])), np.int32),
+        leaves=numbers[: ends[0]].reshape(-1, 3),
+        program=numbers[ends[0] : ends[1]].reshape(-1, 2),
+        phrases=numbers[ends[1] : ends[2]].reshape(-1, 4),
+        words=numbers[ends[2] : ends[3]].reshape(-1, 2),
+        order=numbers[ends[3] :],
         given=sets[0] if len(sets) == 1 and not len(given) else np.concatenate([given, *sets]) if sets else given,
         shape=_shape(prepared),
         groups=prepared.groups,

@@ -39,18 +39,25 @@ class StaticSimilarity:
         if encoded is None:
             return None
         query, words = encoded
-        values = np.full(len(candidates.documents), np.nan, np.float32)
-        for number, file in enumerate(self._files):
-            if file is None:
-                continue
-            rows = np.flatnonzero(candidates.segments == number) if len(self._files) > 1 else slice(None)
-            documents = candidates.documents[rows]
-            part = np.empty(len(documents), np.float32)
-            score_documents(*file, query, documents, part)
-            values[rows] = part
+        values = self._compare(query, candidates)
         scale: float = min(words / _FULL_WORDS, (_FULL_WORDS / words) ** 0.5)
         above: Floats = (values.astype(np.float64) - _TYPICAL) * scale
         return above
+
+    def _compare(self, query: npt.NDArray[np.float32], candidates: Candidates) -> npt.NDArray[np.float32]:
+        """Return how similar each candidate is to the vector of a query."""
+        if len(self._files) == 1 and self._files[0] is not None:
+            values = np.empty(len(candidates.documents), np.float32)
+            score_documents(*self._files[0], query, candidates.documents, values)
+            return values
+        values = np.full(len(candidates.documents), np.nan, np.float32)
+        for number, file in enumerate(self._files):
+            if file is not None:
+                rows = np.flatnonzero(candidates.segments == number)
+                part = np.empty(len(rows), np.float32)
+                score_documents(*file, query, candidates.documents[rows], part)
+                values[rows] = part
+        return values
 
 
 def fill_similarities(values: Floats) -> Floats:

@@ -194,15 +194,18 @@ def _add_named(ranker: Ranker, plan: QueryPlan, candidates: Candidates) -> Candi
     own = np.array([named[:2] for named in plan.named], np.int32)
     own_scores = np.array([ranker.first_stage_score(plan, *pair) for pair in own.tolist()], np.float32)
     order = np.lexsort((own[:, 1], own[:, 0], -own_scores))
-    rest = np.ones(len(candidates.documents), np.bool_)
+    rest, others = np.ones(len(candidates.documents), np.bool_), 0
     for segment, document in own.tolist():
-        rest &= (candidates.segments != segment) | (candidates.documents != document)
-    others = [pair for pair in own.tolist() if not ranker.matches_any_word(plan, *pair)]
+        same = (candidates.segments == segment) & (candidates.documents == document)
+        if same.any():  # It matches.
+            rest &= ~same
+        else:
+            others += not ranker.matches_any_word(plan, segment, document)
     return candidates._replace(
         segments=np.concatenate((own[order, 0], candidates.segments[rest])),
         documents=np.concatenate((own[order, 1], candidates.documents[rest])),
         scores=np.concatenate((own_scores[order], candidates.scores[rest])),
-        total=candidates.total + len(others),
+        total=candidates.total + others,
     )
 
 
