@@ -43,6 +43,7 @@ class TermLookup:
         self._rows: dict[bytes, int] = {}
         self._tables: list[TermRows] = [np.zeros((0, 8), np.int64) for _ in self._segments]
         self._frequencies: list[int] = []
+        self._places: dict[tuple[int, tuple[bytes, ...]], TermRows] = {}
 
     @property
     def words(self) -> SpellingDictionary:
@@ -93,10 +94,15 @@ class TermLookup:
 
     def places(self, segment: Segment, terms: Sequence[bytes]) -> TermRows:
         """Return the dictionary rows of some terms in a segment, in their order."""
-        if not all(map(self._rows.__contains__, terms)):
+        number = self._segments.index(segment)
+        key = number, tuple(terms)
+        rows = self._places.get(key)  # Features and snippets are of the same terms.
+        if rows is None:
             self.add(terms)
-        table = self._tables[self._segments.index(segment)]
-        return table[[self._rows[term] for term in terms]] if terms else table[:0]
+            table = self._tables[number]
+            rows = table[[self._rows[term] for term in terms]] if terms else table[:0]
+            self._places[key] = rows
+        return rows
 
 
 class TermExpander:

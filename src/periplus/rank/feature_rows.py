@@ -79,8 +79,9 @@ class FeatureExtractor:
             rows = np.zeros((len(candidates.documents), len(FEATURES)))
             rows[:, 0] = candidates.scores
             return rows
+        places = [plan.places(segment) for segment in self._index.segments]
         asked = features.FeatureQuery(
-            np.stack([plan.places(segment) for segment in self._index.segments]),
+            places[0][np.newaxis] if len(places) == 1 else np.stack(places),
             np.array([number for number, word in enumerate(words) for _ in word.terms], np.int32),
             np.array([word.weight for word in words]),
             np.array([word.place for word in words], np.int32),
