@@ -119,7 +119,7 @@ def test_a_shard_waits_for_all_others(folders, rounds):
         with make(folders, rounds, 0) as other:
             other.advance()
             assert ranker.advance().waiting_for == (2,)
-            assert ranker.run(lambda: True, lambda: None).statistics is None
+            assert ranker.run(lambda: True, lambda seconds: None).statistics is None
 
 
 def test_records_that_are_added_during_a_build_are_not_read(folders, parts, rounds):
@@ -171,3 +171,19 @@ def test_a_shard_without_pages_has_an_empty_graph(folders, parts, rounds, tmp_pa
     rankers = {n: ShardRanker(folder, n, tuple(shards), FEW_ROUNDS, rounds) for n, folder in shards.items()}
     assert finish(rankers)[5].pages == 0
     assert len(Graph.open(DataFolder(shards[5]).graph)) == 0
+
+
+def test_shards_that_are_late_are_asked_less_and_less_often(folders, rounds):
+    pauses = []
+    with make(folders, rounds, 1) as ranker, make(folders, rounds, 0) as other:
+
+        def pause(seconds):
+            pauses.append(seconds)
+            if len(pauses) == 20:
+                other.advance()
+
+        ranker.run(lambda: len(pauses) == 40, pause)
+    assert pauses[0] < pauses[5] < pauses[10]
+    assert max(pauses) <= 1.0
+    assert pauses[20] == pauses[0]  # one of them has come
+    assert sum(pauses) / len(pauses) > 0.3

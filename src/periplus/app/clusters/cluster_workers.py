@@ -1,11 +1,11 @@
 """Workers that need more than package `cluster` may import: builds, and brokers with their web server."""
 
 import contextlib
+import itertools
 import shutil
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from periplus.app.clusters.broker_process import BrokerArguments
-from periplus.errors import BadInput, ClusterError, NothingHere, PeriplusError
+from periplus.errors import BadInput, ClusterError, FolderInUse, NothingHere, PeriplusError
 from periplus.files import make_folder, write_atomically
 from periplus.settings import Settings
 
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["BrokerWorker", "BuildCommand", "BuildWorker", "make_duties", "worker_factories"]
 
 _STOP_SECONDS: Final = 10.0
-_ROUND_SECONDS: Final = 0.02
+_DELETED: Final = "deleted.json"
+_COUNT: Final = "records.json"
+"""In the folder of a build: how many records of the store it reads."""
 
 
 def worker_factories() -> "dict[str, WorkerFactory]":
@@ -107,19 +109,38 @@ class BuildWorker:
         return Path(self._spec.node_dir) / name / f"generation-{command.generation:08d}"
 
     def _prepare(self, command: BuildCommand) -> bytes:
-        """Restore the pages of the shard unless they are on this node, and make room for the build."""
-        from periplus.storage import restore_shard
+        """Restore the pages of the shard unless this node has the newest, and fix which of them the build reads.
 
-        if not (self._pages / "store").is_dir():
-            with contextlib.suppress(NothingHere):  # a shard without any page
-                restore_shard(self._storage, self._spec.number, self._pages)
+        A crawl that runs here has the newest, and goes on: all steps read the records that there are now.
+        """
+        from periplus.storage import restore_shard
+        from periplus.store import PageStore
+
+        try:
+            with contextlib.suppress(NothingHere):  # a shard that was never stored
+                restore_shard(self._storage, self._spec.number, self._pages, replace=True)
+        except FolderInUse as error:
+            raise ClusterError(f"This node has an old copy of shard {self._spec.number}: {error.message}") from error
         output = self._output(command)
         for other in output.parent.glob("generation-*"):
             shutil.rmtree(other, ignore_errors=True)
         make_folder(output)
         make_folder(self._pages / "store")
         (output / "store").symlink_to(self._pages / "store")
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copyfile(self._pages / _DELETED, output / _DELETED)
+        records = 0
+        with contextlib.suppress(NothingHere), PageStore.open(output / "store", self._spec.settings.store) as store:
+            records = store.statistics().records
+        write_atomically(output / _COUNT, msgspec.json.encode(records))
         return b""
+
+    def _count(self, command: BuildCommand) -> int:
+        """Return how many records the build reads; raise `ClusterError` if it was not prepared here."""
+        try:
+            return msgspec.json.decode((self._output(command) / _COUNT).read_bytes(), type=int)
+        except (OSError, msgspec.MsgspecError) as error:
+            raise ClusterError(f"Shard {self._spec.number} was not prepared for this build.") from error
 
     def _build_graph(self, command: BuildCommand) -> bytes:
         """Rank the pages of this shard by the links of all shards, in rounds; wait for the other shards."""
@@ -127,10 +148,15 @@ class BuildWorker:
 
         rounds = RoundStore(self._storage, command.rounds)
         ranker = ShardRanker(
-            self._output(command), self._spec.number, command.shards, self._spec.settings.graph, rounds
+            self._output(command),
+            self._spec.number,
+            command.shards,
+            self._spec.settings.graph,
+            rounds,
+            records=self._count(command),
         )
         try:
-            status = ranker.run(self._stop.is_set, lambda: time.sleep(_ROUND_SECONDS))
+            status = ranker.run(self._stop.is_set, self._stop.wait)
         finally:
             ranker.close()
         if status.statistics is None:
@@ -165,8 +191,9 @@ class BuildWorker:
             graph = Graph.open(self._output(command) / "graph")
         with contextlib.ExitStack() as stack:
             try:
-                store = stack.enter_context(PageStore.open(self._pages / "store", self._spec.settings.store))
-                records = DeletionList(self._pages).apply_to_records(store.records())
+                store = stack.enter_context(PageStore.open(self._output(command) / "store", self._spec.settings.store))
+                first = itertools.islice(store.records(), self._count(command))
+                records = DeletionList(self._output(command)).apply_to_records(first)
             except NothingHere:
                 records = iter(())
             yield records, graph

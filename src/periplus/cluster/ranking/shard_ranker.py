@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from periplus.cluster.ranking.round_store import RoundStore
 from periplus.crawl import HostPartitioner
@@ -26,6 +26,9 @@ from periplus.store import PageStore
 
 __all__ = ["RankerStatus", "ShardRanker", "rank_shards"]
 
+_FIRST_PAUSE: Final = 0.02
+_LONGEST_PAUSE: Final = 1.0
+
 
 class RankerStatus(NamedTuple):
     """How far a shard is."""
@@ -42,16 +45,24 @@ class ShardRanker:
     """Builds the graph of one shard with messages through a `RoundStore`."""
 
     def __init__(
-        self, folder: Path, shard: int, shards: Sequence[int], settings: GraphSettings, rounds: RoundStore
+        self,
+        folder: Path,
+        shard: int,
+        shards: Sequence[int],
+        settings: GraphSettings,
+        rounds: RoundStore,
+        *,
+        records: int | None = None,
     ) -> None:
+        """Rank the pages of `folder`: the first `records` of the store, or all that there are now."""
         self._shard, self._shards, self._rounds = shard, tuple(sorted(shards)), rounds
         self._scratch = DataFolder(folder).graph / ".exchange"
         make_folder(self._scratch)
         self._store = _open_store(folder)
-        records = rounds.plan(shard, self._store.statistics().records)
+        count = rounds.plan(shard, self._store.statistics().records if records is None else records)
         part = _make_part(self._shards, shard)
         graph = DataFolder(folder).graph
-        self._program = _build(self._store, graph, settings, part, records)
+        self._program = _build(self._store, graph, settings, part, count)
         self._number = 0
         self._outgoing: Round | None = None
         self._is_sent = False
@@ -123,14 +134,22 @@ class ShardRanker:
             return RankerStatus(self._number, "", (), statistics)
         return RankerStatus(self._number, self._outgoing.name, ())
 
-    def run(self, stop: Callable[[], bool], pause: Callable[[], None]) -> RankerStatus:
-        """Advance until the graph is written or `stop` returns true; `pause` is called while other shards are late."""
+    def run(self, stop: Callable[[], bool], pause: Callable[[float], object]) -> RankerStatus:
+        """Advance until the graph is written or `stop` returns true.
+
+        `pause` is called with a number of seconds while other shards are late: more and more, since each attempt is one
+        request for each of them.
+        """
+        seconds, missing = _FIRST_PAUSE, 0
         while True:
             status = self.advance()
             if status.statistics is not None or stop():
                 return status
-            if status.waiting_for:
-                pause()
+            if len(status.waiting_for) != missing:
+                seconds, missing = _FIRST_PAUSE, len(status.waiting_for)
+            if missing:
+                pause(seconds)
+                seconds = min(1.5 * seconds, _LONGEST_PAUSE)
 
 
 def rank_shards(

@@ -1,0 +1,94 @@
+"""The build of a shard in a cluster: it reads the newest pages, and the same ones in every step."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from shard_folders import add_pages
+
+from periplus.app.clusters.cluster_workers import BuildCommand, BuildWorker
+from periplus.cluster import UnitSpec
+from periplus.errors import ClusterError
+from periplus.files import lock_folder
+from periplus.settings import GraphSettings, Settings, StorageSettings
+from periplus.storage import ShardMirror, Storage, open_storage, restore_shard
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return open_storage((tmp_path / "storage").as_uri(), StorageSettings(retry_seconds=0.0), create=True)
+
+
+class Build:
+    """The build of shard 0 on one node."""
+
+    def __init__(self, storage: Storage, node: Path) -> None:
+        settings = Settings(
+            storage=StorageSettings(url=storage.url, retry_seconds=0.0), graph=GraphSettings(tolerance=0.05)
+        )
+        spec = UnitSpec(
+            kind="build", number=0, settings=settings, node_dir=str(node), node="n", address="127.0.0.1", term=1
+        )
+        self._worker = BuildWorker(spec)
+        self.command = BuildCommand(1, epoch=1, shards=(0,), rounds="1-a")
+
+    def run(self, step: str, **fields: Any) -> bytes:
+        command = msgspec.structs.replace(self.command, **fields)
+        return self._worker.call(step, msgspec.msgpack.encode(command))
+
+    def documents(self) -> int:
+        """Return how many documents the statistics of the shard are about."""
+        return int(json.loads(self.run("statistics"))["documents"])
+
+
+def test_a_node_with_an_old_copy_builds_from_the_newest(storage: Storage, tmp_path: Path) -> None:
+    old, new = tmp_path / "node-1" / "shard-00", tmp_path / "node-2" / "shard-00"
+    add_pages(old, 0, 3)
+    ShardMirror(old, storage, 0).upload()
+    restore_shard(storage, 0, new)
+    add_pages(new, 3, 4)
+    ShardMirror(new, storage, 0).upload()
+    build = Build(storage, tmp_path / "node-1")
+    build.run("prepare")
+    assert build.documents() == 7
+
+
+def test_an_old_copy_that_is_in_use_is_not_built_from(storage: Storage, tmp_path: Path) -> None:
+    old, new = tmp_path / "node-1" / "shard-00", tmp_path / "node-2" / "shard-00"
+    add_pages(old, 0, 3)
+    ShardMirror(old, storage, 0).upload()
+    restore_shard(storage, 0, new)
+    ShardMirror(new, storage, 0).upload()
+    build = Build(storage, tmp_path / "node-1")
+    with lock_folder(old / "crawl", "supervisor", "crawl"), pytest.raises(ClusterError, match="old copy of shard 0"):
+        build.run("prepare")
+
+
+def test_all_steps_read_the_same_pages_while_the_crawl_goes_on(storage: Storage, tmp_path: Path) -> None:
+    folder = tmp_path / "node-1" / "shard-00"
+    add_pages(folder, 0, 3)
+    mirror = ShardMirror(folder, storage, 0)
+    mirror.upload()
+    with lock_folder(folder / "crawl", "supervisor", "crawl"):
+        add_pages(folder, 3, 2)  # after the last checkpoint
+        build = Build(storage, tmp_path / "node-1")
+        build.run("prepare")
+        assert build.documents() == 5
+        add_pages(folder, 5, 2)
+        build.run("graph")
+        assert build.documents() == 5
+        statistics = build.run("statistics")
+        add_pages(folder, 7, 2)
+        build.run("index", statistics=statistics)
+    manifest = next((tmp_path / "node-1" / "build-shard-00" / "generation-00000001" / "index").glob("manifest.json"))
+    assert '"documents":5' in manifest.read_text().replace(" ", "")
+
+
+def test_a_shard_without_pages_is_built(storage: Storage, tmp_path: Path) -> None:
+    build = Build(storage, tmp_path / "node-1")
+    with pytest.raises(ClusterError, match="not prepared"):
+        build.run("graph")
+    build.run("prepare")
+    assert build.documents() == 0
