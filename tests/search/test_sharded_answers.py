@@ -205,6 +205,21 @@ def test_a_query_takes_two_rounds(wiki: tuple[Searcher, ShardedSearcher, LocalSh
         assert [method for method, _ in group.calls if method != "signatures"] == ["retrieve", "present"]
 
 
+def test_short_texts_are_read_only_if_they_are_as_long_as_others(tmp_path: Path) -> None:
+    texts = [["fog", "fog bell", "fog over sea"], ["fog on a coast", "fog bell", "fog ship"]]
+    parts = [
+        [visit(f"https://{shard}.test/{n}", f"Page {shard} {n}", text) for n, text in enumerate(own)]
+        for shard, own in enumerate(texts)
+    ]
+    whole, broker, group = build_both(tmp_path, parts, Ranks({}))
+    page = assert_same(whole, broker, Query("fog", size=100))
+    assert sorted(len(hit.similar) for hit in page.hits) == [0, 0, 0, 0, 1]  # 'fog ship' is as long, but no duplicate
+    assert [method for method, _ in group.calls if method == "signatures"] == ["signatures"]
+    group.calls.clear()
+    assert_same(whole, broker, Query("coast", size=100))
+    assert [method for method, _ in group.calls] == ["retrieve", "present"]
+
+
 @pytest.mark.parametrize("mode", ["always", "auto"])
 def test_feedback_takes_words_of_the_best_pages_of_all_shards(tmp_path: Path, mode: str) -> None:
     own = msgspec.structs.replace(SETTINGS, search=msgspec.structs.replace(SETTINGS.search, feedback=mode))

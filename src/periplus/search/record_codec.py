@@ -37,7 +37,7 @@ def decode_record(data: bytes, record: type[Record]) -> Record:
 
 def _encode_array(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        return value.dtype.str, value.shape, np.ascontiguousarray(value).tobytes()
+        return value.dtype.str, value.shape, np.ascontiguousarray(value).data if value.size else b""
     if isinstance(value, np.generic):
         return value.item()
     raise NotImplementedError(f"cannot encode {type(value).__name__}")

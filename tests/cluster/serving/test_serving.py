@@ -123,15 +123,15 @@ def test_a_killed_replica_is_not_noticed(folders: list[Path], tmp_path: Path) ->
     expected = expected_answers(folders)
     with brokering(tmp_path / "table.json") as broker:
         with Client(broker, lambda words, page: answers(page) == expected[words] and not page.partial) as client:
-            client.ask(20)
+            client.ask(7)
             replicas[0].kill()
-            client.ask(40)
+            client.ask(14)
             port = replicas[0].address[1]
             replicas[0] = Replica(0, folders[0], port=port)
             assert replicas[0].address[1] == port
             wait_until(lambda: {r.state for r in broker.group_statistics().replicas[0]} == {"up"})
             replicas[1].kill()
-            client.ask(40)
+            client.ask(14)
         assert client.wrong == []
     for replica in replicas:
         replica.kill()
@@ -239,15 +239,15 @@ def test_an_index_is_replaced_without_a_failed_query(folders: list[Path], tmp_pa
 
     with brokering(table) as broker, brokering(table) as other:
         with Client(broker, is_right) as client:
-            client.ask(20)
+            client.ask(7)
             for replica in replicas:
                 open_generation(replica.address, KEY, 2, others[replica.shard], replica.shard)
-            client.ask(20)
+            client.ask(7)
             publish_table(table, replicas, 2)
             assert broker.refresh()
             for replica in replicas:
                 close_generation(replica.address, KEY, 1)
-            client.ask(40)
+            client.ask(14)
             # The other broker has not read the table yet: it asks by the old generation until that is closed.
             wait_until(lambda: all(len(read_health(r.address, KEY, 10).generations) == 1 for r in replicas))
             page = other.search(Query("sea chart", size=100))

@@ -1,6 +1,5 @@
 """Connections to replicas that are open already, by address."""
 
-import select
 import threading
 from collections import defaultdict
 from typing import Final
@@ -27,16 +26,14 @@ class ConnectionPool:
         self._closed_bytes = [0, 0]
 
     def take(self, address: PeerAddress) -> PeerConnection:
-        """Return a connection, the one used last if there is any; raise `ClusterError` if none can be begun."""
-        while True:
-            with self._lock:
-                idle = self._idle[address]
-                connection = idle.pop() if idle else self._drained(address)
-            if connection is None:
-                return PeerConnection(address, self._key)
-            if not _is_readable(connection):
-                return connection
-            self._close(connection)  # the replica has closed it
+        """Return a connection, the one used last if there is any; raise `ClusterError` if none can be begun.
+
+        The replica may have closed it meanwhile, which its user notices when nothing comes back.
+        """
+        with self._lock:
+            idle = self._idle[address]
+            connection = idle.pop() if idle else self._drained(address)
+        return PeerConnection(address, self._key) if connection is None else connection
 
     def put(self, connection: PeerConnection) -> None:
         """Put a connection back: it is used again once nothing is outstanding on it."""
@@ -94,10 +91,3 @@ class ConnectionPool:
             self._closed_bytes[0] += connection.sent_bytes
             self._closed_bytes[1] += connection.received_bytes
         connection.close()
-
-
-def _is_readable(connection: PeerConnection) -> bool:
-    """Return whether something has come, or the end: on an idle connection, both mean that it is not of use."""
-    poll = select.poll()
-    poll.register(connection, select.POLLIN)
-    return bool(poll.poll(0))

@@ -10,6 +10,7 @@ import contextlib
 import logging
 import os
 import socket
+import struct
 import threading
 import time
 from collections.abc import Callable
@@ -29,6 +30,7 @@ _CHUNK: Final = 1 << 16
 _MAX_CHUNK: Final = 1 << 22
 _BACKLOG: Final = 256
 _STOP_SECONDS: Final = 5.0
+_TIMEVAL: Final = struct.Struct("@ll")
 
 
 class PeerRequest(NamedTuple):
@@ -177,6 +179,7 @@ class MessageServer:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             keys = self._greet(connection)
             self._admit_peer(connection)
+            _set_timeouts(connection, self._limits.idle_seconds, self._limits.message_seconds)
             reader, writer = FrameReader(keys.to_server, self._limits.max_body), FrameWriter(keys.to_client)
             while not self._closed.is_set():
                 for frame in self._receive(connection, reader):
@@ -201,7 +204,6 @@ class MessageServer:
 
     def _receive(self, connection: socket.socket, reader: FrameReader) -> list[Frame]:
         """Return the next frames; raise `TimeoutError` if none comes, or one that has begun does not end."""
-        connection.settimeout(self._limits.idle_seconds)
         end = 0.0
         while True:
             data = connection.recv(max(_CHUNK, min(reader.missing, _MAX_CHUNK)))
@@ -209,11 +211,14 @@ class MessageServer:
                 raise EOFError
             frames = reader.feed(data)
             if frames:
+                if end:
+                    _set_timeouts(connection, self._limits.idle_seconds, self._limits.message_seconds)
                 return frames
             end = end or time.monotonic() + self._limits.message_seconds
-            connection.settimeout(max(0.001, end - time.monotonic()))
-            if time.monotonic() >= end:
+            left = end - time.monotonic()
+            if left <= 0:
                 raise TimeoutError
+            _set_timeouts(connection, left, self._limits.message_seconds)
 
     def _respond(self, connection: socket.socket, writer: FrameWriter, frame: Frame) -> None:
         deadline = time.monotonic() + frame.deadline_ms / 1000
@@ -221,8 +226,9 @@ class MessageServer:
         with self._lock:
             if connection in self._peers:
                 self._peers[connection] = time.monotonic()
-        connection.settimeout(self._limits.message_seconds)
-        connection.sendall(writer.encode(frame.number, body, status=status))
+        response = writer.encode(frame.number, body, status=status)
+        if connection.send(response) < len(response):  # it blocks until all is sent, or the time is over
+            raise TimeoutError
 
     def _run(self, request: PeerRequest) -> tuple[Status, bytes]:
         """Run a request when it is its turn; return status and body of the response."""
@@ -257,6 +263,14 @@ class MessageServer:
         except Exception:
             _LOG.exception("A request of method %d failed", request.method)
             return Status.FAILED, b""
+
+
+def _set_timeouts(connection: socket.socket, receive: float, send: float) -> None:
+    """Make calls that last longer raise `BlockingIOError`. The kernel watches the time: no further calls are needed."""
+    connection.settimeout(None)
+    for option, seconds in ((socket.SO_RCVTIMEO, receive), (socket.SO_SNDTIMEO, send)):
+        micros = max(1, int(seconds * 1e6))
+        connection.setsockopt(socket.SOL_SOCKET, option, _TIMEVAL.pack(*divmod(micros, 1_000_000)))
 
 
 def _receive_exactly(connection: socket.socket, size: int, end: float) -> bytes:

@@ -112,7 +112,7 @@ class IndexShard:
         )
         return records.RetrieveReply(
             retrieved,
-            _read_columns(session.index, retrieved),
+            _read_columns(session, retrieved),
             session.index.manifest.generation,
             budget.spent,
             tuple(budget.skipped),
@@ -246,8 +246,9 @@ def _candidates(
     return RerankedCandidates(segments, documents, scores, keys, len(documents), True, False, points, None)
 
 
-def _read_columns(index: Index, retrieved: RetrievedCandidates) -> records.CandidateColumns:
+def _read_columns(session: IndexSession, retrieved: RetrievedCandidates) -> records.CandidateColumns:
     """Return what selection reads of candidates, the nearest documents and the home page."""
+    index, signatures = session.index, session.cache.signatures
     near, home = retrieved.nearest, retrieved.home_page
     segments, documents = [retrieved.segments], [retrieved.documents]
     if near is not None:
@@ -269,4 +270,8 @@ def _read_columns(index: Index, retrieved: RetrievedCandidates) -> records.Candi
         spans = segment.text_spans(these)
         columns.length[rows] = spans[:, 2] - spans[:, 1]
         columns.simhash[rows] = np.where(columns.length[rows] >= MIN_SIMHASH_BYTES, segment.simhashes[these], 0)
+        unknown = rows[(columns.simhash[rows] == 0) & (columns.length[rows] >= MIN_SIMHASH_BYTES)]
+        for row in unknown.tolist():  # the index has none: the text was read for an earlier query, perhaps
+            if signature := signatures.get((segment.name, int(numbers[row]))):
+                columns.simhash[row] = signature.simhash
     return columns

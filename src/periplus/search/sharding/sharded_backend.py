@@ -30,6 +30,7 @@ from periplus.search.navigational import SiteName, explain_home_page
 from periplus.search.present import select_page
 from periplus.search.presentation.presented_results import PresentedResults
 from periplus.search.presentation.result_selection import (
+    MIN_SIMHASH_BYTES,
     CandidateFields,
     ContentSignature,
     Selection,
@@ -272,7 +273,12 @@ class _HostReader:
 
 
 class _SignatureReader:
-    """Returns what near-duplicates of a row are recognised by; texts that have to be read for it are asked for."""
+    """Returns what near-duplicates of a row are recognised by; texts that have to be read for it are asked for.
+
+    Texts too short for a simhash are near-duplicates only if they are equal. Most differ in length from all others that
+    selection has come to: these need not be read. Instead of a fingerprint, their signatures have the first row with
+    the same text.
+    """
 
     def __init__(self, backend: ShardedBackend, candidates: RerankedCandidates, rows: npt.NDArray[np.int64]) -> None:
         self._read: Callable[[Sequence[int]], dict[int, ContentSignature]] = lambda some: backend.read_signatures(
@@ -281,14 +287,36 @@ class _SignatureReader:
         columns = backend._columns
         self._simhashes, self._lengths = columns.simhash[rows].tolist(), columns.length[rows].tolist()
         self._signatures: dict[int, ContentSignature] = {}
+        self._short: dict[int, dict[int, int]] = {}
+        """By length of the text, rows that selection has come to, each with the first that has its text."""
 
     def __call__(self, row: int) -> ContentSignature:
+        length = self._lengths[row]
         if self._simhashes[row]:
-            return ContentSignature(self._simhashes[row], self._lengths[row], 0)
+            return ContentSignature(self._simhashes[row], length, 0)
+        if length < MIN_SIMHASH_BYTES:
+            return ContentSignature(0, length, 1 + self._first_with_text(row, length))
         if row not in self._signatures:
-            later = [n for n in range(row, len(self._simhashes)) if not self._simhashes[n]]
-            self._signatures |= self._read([n for n in later if n not in self._signatures][:_SIGNATURES])
+            long = (n for n in range(row, len(self._lengths)) if self._lengths[n] >= MIN_SIMHASH_BYTES)
+            self._ask([n for n in long if not self._simhashes[n]])
         return self._signatures[row]
+
+    def _ask(self, rows: Sequence[int]) -> None:
+        self._signatures |= self._read([n for n in rows if n not in self._signatures][:_SIGNATURES])
+
+    def _first_with_text(self, row: int, length: int) -> int:
+        """Return the first row that has the text of a row; only those of the same length are read."""
+        same = self._short.setdefault(length, {})
+        if row in same:
+            return same[row]
+        if same and length:
+            later = [n for n in range(row, len(self._lengths)) if self._lengths[n] == length]
+            self._ask([*same, *later])
+            own = self._signatures[row]  # without a length if its shard does not answer
+            same[row] = next((first for n, first in same.items() if own.length and self._signatures[n] == own), row)
+        else:
+            same[row] = row
+        return same[row]
 
 
 def _answered(selection: Selection, titles: dict[int, tuple[str, str]]) -> Selection:
