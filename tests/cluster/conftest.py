@@ -4,20 +4,11 @@ import importlib.util
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
+from ray_test_cluster import RayTestCluster
 
 from periplus.settings import Settings, StorageSettings
-
-
-class RayTestCluster(NamedTuple):
-    """A Ray cluster with a coordinator, whose units are `EchoWorker`s."""
-
-    ray: Any
-    settings: Settings
-    client: Any
-    local: Any
 
 
 @pytest.fixture(scope="session")

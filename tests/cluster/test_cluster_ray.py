@@ -5,8 +5,8 @@ import signal
 from pathlib import Path
 
 import pytest
+from ray_test_cluster import RayTestCluster
 
-from conftest import RayTestCluster
 from periplus.cluster.control.local_nodes import read_local_cluster, start_local_nodes, stop_local_nodes
 from periplus.cluster.control.placement import Unit
 from periplus.cluster.control.ray_host import RayHost
