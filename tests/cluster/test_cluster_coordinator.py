@@ -1,6 +1,8 @@
 """The coordinator without Ray: units are started, moved and stopped, and of two coordinators one stops."""
 
+import time
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -11,10 +13,12 @@ from periplus import __version__
 from periplus.cluster import ClusterTopology, new_topology
 from periplus.cluster.control.coordinator import Coordinator, wanted_units
 from periplus.cluster.control.placement import Unit
+from periplus.cluster.control.ray_host import RayHost
 from periplus.cluster.control.topology_store import TopologyStore, create_topology, read_topology_record
-from periplus.errors import BadInput, CoordinatorConflict, NothingHere
-from periplus.settings import StorageSettings
+from periplus.errors import BadInput, CoordinatorConflict, NothingHere, StorageFailed
+from periplus.settings import Settings, StorageSettings
 from periplus.storage import Storage, open_storage
+from periplus.storage.storage_records import TransientFailure
 
 
 @pytest.fixture
@@ -182,3 +186,94 @@ def test_shards_join_and_leave_while_the_crawl_runs(storage: Storage) -> None:
         coordinator.resize([0])
     with pytest.raises(BadInput, match="at least one"):
         coordinator.resize([])
+
+
+def lose_answers(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Carry out conditional writes, and lose the answers until the patch is undone."""
+    backend = storage._backend
+    put_if = backend.put_if
+
+    def lose(*arguments: Any) -> str:
+        put_if(*arguments)
+        raise TransientFailure("the answer was lost")
+
+    monkeypatch.setattr(backend, "put_if", lose)
+
+
+def test_a_coordinator_goes_on_after_an_answer_was_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = open_storage((tmp_path / "storage").as_uri(), StorageSettings(retry_seconds=0.0), create=True)
+    coordinator, _ = start(storage, TableHost(1))
+    with monkeypatch.context() as patch:
+        lose_answers(storage, patch)
+        with pytest.raises(StorageFailed):
+            coordinator.update(crawling=True)
+    coordinator.step()
+    topology = coordinator.update(replicas=3)
+    assert (topology.crawling, topology.replicas) == (True, 3)
+    assert read_topology_record(storage) == topology
+    Coordinator(TopologyStore(storage), TableHost(1))
+    with pytest.raises(CoordinatorConflict, match="has taken over"):
+        coordinator.update(replicas=4)
+
+
+def test_a_unit_whose_work_has_failed_is_started_again_ever_later(storage: Storage) -> None:
+    host = TableHost(1)
+    coordinator, clock = start(storage, host, crawling=True)
+    coordinator.step()
+    unit = Unit("crawl", 0)
+    pauses = []
+    for _ in range(4):
+        began, starts = clock.now, len(host.starts)
+        host.failed.add(unit)
+        coordinator.step()
+        assert coordinator.status()["units"][unit.name]["fault"] == "No space."
+        wait_until(lambda: unit not in host.running and not coordinator._stopping)
+        while len(host.starts) == starts:
+            clock.now += 1
+            coordinator.step()
+        assert host.starts[-1][0] == unit
+        pauses.append(clock.now - began)
+    assert pauses == [10, 20, 40, 80]
+    coordinator.step()
+    assert coordinator.status()["missing"] == []
+
+
+class StoppingRay:
+    """What `RayHost.stop` uses of Ray: a unit that ends after some looks at it, or never."""
+
+    def __init__(self, looks: int, stored: list[int]) -> None:
+        self._looks, self._stored = looks, stored
+        self.killed = False
+        self.has_ended = False
+        self.close = self.describe = self
+        self._described = 0
+
+    def get_actor(self, name: str) -> "StoppingRay":
+        return self
+
+    def remote(self) -> str:
+        return "reference"
+
+    def wait(self, references: list[str], timeout: float) -> tuple[list[str], list[str]]:
+        time.sleep(0.01)
+        self._looks -= 1
+        self.has_ended = self._looks <= 0
+        return (references, []) if self.has_ended else ([], references)
+
+    def get(self, reference: str, timeout: float) -> dict[str, Any]:
+        self._described += 1
+        number = min(self._described, len(self._stored)) - 1
+        return {"state": "stopping", "stored": self._stored[number], "received_bytes": self._described}
+
+    def kill(self, actor: object, no_restart: bool) -> None:
+        self.killed = True
+
+
+def test_a_unit_is_not_killed_while_it_stores_its_last_checkpoint() -> None:
+    slow = StoppingRay(30, list(range(40)))
+    RayHost(slow, Settings(), {}).stop(Unit("crawl", 0), seconds=0.1)
+    assert slow.has_ended
+    stalled = StoppingRay(10_000, [1])
+    RayHost(stalled, Settings(), {}).stop(Unit("crawl", 0), seconds=0.1)
+    assert not stalled.has_ended
+    assert stalled.killed

@@ -20,6 +20,8 @@ class TableHost:
         self.stopped: list[Unit] = []
         self.starts: list[tuple[Unit, str]] = []
         self.refused: set[str] = set()
+        self.failed: set[Unit] = set()
+        """Units whose work has ended with an error."""
 
     def nodes(self) -> list[NodeView]:
         return list(self.alive.values())
@@ -34,13 +36,15 @@ class TableHost:
         if node.id in self.refused:
             raise ClusterError(f"{unit.name} cannot be started.")
         self.starts.append((unit, node.id))
+        self.failed.discard(unit)
         self.running[unit] = node.id
 
     def units(self) -> list[Unit]:
         return sorted(unit for unit, node in self.running.items() if node in self.alive)
 
     def probe(self, units: Sequence[Unit]) -> dict[Unit, Probe]:
-        return {unit: Probe("running", {"node": self.running[unit]}) for unit in units}
+        states = {unit: {"state": "failed", "fault": "No space."} if unit in self.failed else {} for unit in units}
+        return {unit: Probe("running", {"node": self.running[unit], **states[unit]}) for unit in units}
 
     def call(self, unit: Unit, command: str, argument: bytes = b"", timeout: float | None = None) -> bytes:
         return b""

@@ -78,6 +78,8 @@ class ShardMirror:
         self._cache: dict[str, tuple[CapturedFile, ShardFile]] = {}
         self._swept = False
         """Whether all objects of the shard are named by the manifest; after an upload that failed, that is unknown."""
+        self.progress = 0
+        """Objects that were stored so far: grows while an upload goes on."""
         self._lock = threading.Lock()
         self._manifest: ShardManifest | None = None
         self._version = ""
@@ -182,7 +184,9 @@ class ShardMirror:
         return {file.path: file for file in self._manifest.files} if self._manifest is not None else {}
 
     def _put(self, item: _Range) -> StoredObject:
-        return self._storage.put_file(self._object_name(item), item.file.source, item.begin, item.length)
+        stored = self._storage.put_file(self._object_name(item), item.file.source, item.begin, item.length)
+        self.progress += 1
+        return stored
 
     def _object_name(self, item: _Range) -> str:
         path = (

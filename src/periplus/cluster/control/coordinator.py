@@ -28,7 +28,10 @@ __all__ = ["Coordinator", "Duty", "Recovery", "UnitHost", "wanted_units"]
 _LOG: Final = logging.getLogger("periplus.cluster")
 _MAX_RECOVERIES: Final = 1_000
 _RESTART_SECONDS: Final = 5.0
-"""Between two attempts to start a unit that fails."""
+"""Between two attempts to start a unit that fails; doubled with every failure."""
+_LONGEST_RESTART_SECONDS: Final = 300.0
+_SOUND_SECONDS: Final = 600.0
+"""After this time without a failure, earlier ones no longer count."""
 
 
 class UnitHost(Protocol):
@@ -88,6 +91,8 @@ class _UnitState(msgspec.Struct):
     description: dict[str, Any] = {}
     fault: str = ""
     attempted: float = -1e9
+    failures: int = 0
+    """How often its work ended with an error while its process lived."""
     lost: float = 0.0
     lost_node: str = ""
 
@@ -103,6 +108,14 @@ def wanted_units(topology: ClusterTopology) -> list[Unit]:
         units += [Unit("replica", number, copy) for copy in copies for number in shards]
         units += [Unit("broker", number) for number in range(topology.brokers)]
     return units
+
+
+def _judge(probe: Probe) -> Probe:
+    """Return a probe; that of a unit whose work has ended with an error as that of a dead one."""
+    if probe.state != "running" or probe.description.get("state") != "failed":
+        return probe
+    fault = str(probe.description.get("fault", "")) or "Its work has ended with an error."
+    return Probe("dead", probe.description, fault, has_failed=True)
 
 
 class Coordinator:
@@ -130,13 +143,18 @@ class Coordinator:
         """Look at all nodes and units once, and start and stop what is needed; raise `CoordinatorConflict`."""
         self._store.verify()
         nodes = [node for node in self._host.nodes() if self._is_accepted(node)]
-        probes = self._host.probe(self._host.units())
+        probes = {unit: _judge(probe) for unit, probe in self._host.probe(self._host.units()).items()}
         with self._lock:
             self._nodes = nodes
             self._note(probes)
             self._start_missing()
             topology = self.topology
-            surplus = [unit for unit in probes if unit not in wanted_units(topology) and unit not in self._stopping]
+            wanted = set(wanted_units(topology))
+            surplus = [
+                unit
+                for unit, probe in probes.items()
+                if (unit not in wanted or probe.has_failed) and unit not in self._stopping
+            ]
         for unit in surplus:
             self._stop(unit)
         for duty in self._duties:
@@ -170,6 +188,10 @@ class Coordinator:
             if probe.state != "running" and entry.state == "running":
                 entry.lost, entry.lost_node = now, entry.label
                 _LOG.warning("%s does not run any more: %s", unit.name, probe.fault or probe.state)
+            if probe.has_failed and unit not in self._stopping:
+                entry.failures += 1
+            elif probe.state == "running" and now - entry.attempted > _SOUND_SECONDS:
+                entry.failures = 0
             if probe.state == "dead":
                 entry.node = entry.node if entry.node in labels else ""
                 entry.state = "wanted"
@@ -197,7 +219,7 @@ class Coordinator:
             if unit not in placed:
                 entry.fault = "No node is left for it." if self._nodes else "There are no nodes."
                 continue
-            if now - entry.attempted < _RESTART_SECONDS:
+            if now - entry.attempted < min(_RESTART_SECONDS * 2**entry.failures, _LONGEST_RESTART_SECONDS):
                 continue
             node = alive[placed[unit]]
             entry.node, entry.label, entry.attempted, entry.state = node.id, node.label, now, "starting"

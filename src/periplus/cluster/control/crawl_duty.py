@@ -37,6 +37,8 @@ class CrawlDuty:
         self._stopped = threading.Event()
         self._fault = ""
         self._is_done = False
+        self._is_superseded = False
+        """Whether another coordinator has changed the plan of the crawl."""
         self._reports: dict[int, dict[str, Any]] = {}
         self._thread: threading.Thread | None = None
 
@@ -45,7 +47,17 @@ class CrawlDuty:
         if not topology.crawling:
             self._end()
             return {}
-        crawl = self._begin(topology)
+        if self._is_superseded:
+            # This coordinator holds the topology: a write of the one before it was the last. Go on from that.
+            self._end()
+        try:
+            return self._attach(self._begin(topology), topology, probes)
+        except CoordinatorConflict as error:
+            self._fault, self._is_superseded = str(error), True
+            return {}
+
+    def _attach(self, crawl: CrawlCoordinator, topology: ClusterTopology, probes: dict[Unit, Probe]) -> dict[str, Any]:
+        """Pass what the topology wants to the crawl, and attach processes that have started."""
         with self._lock:
             if not set(topology.seeds) <= set(crawl.plan.state.seeds):
                 crawl.add_seeds(topology.seeds)
@@ -71,6 +83,7 @@ class CrawlDuty:
                 self._settings, self._key, plans, topology.owner_numbers, topology.seeds, lease=lease
             )
             self._instances, self._is_done, self._reports = {}, False, {}
+            self._is_superseded = False
             self._thread = threading.Thread(target=self._run, args=(self._crawl,), name="crawl-plans", daemon=True)
             self._thread.start()
         return self._crawl
@@ -103,6 +116,7 @@ class CrawlDuty:
                 self._is_done, self._fault = crawl.is_done, ""
             except CoordinatorConflict as error:
                 self._fault = str(error)
+                self._is_superseded = True
                 _LOG.error("%s", error)
                 return
             except PeriplusError as error:

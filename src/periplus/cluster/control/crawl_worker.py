@@ -22,7 +22,7 @@ class CrawlWorker:
     def __init__(self, spec: UnitSpec) -> None:
         settings = spec.settings
         storage = open_storage(settings.storage.url, settings.storage)
-        checkpoints = ShardCheckpoints(storage, spec.number)
+        self._checkpoints = ShardCheckpoints(storage, spec.number)
         make_folder(spec.folder.parent)
         self._runner = ShardRunner(
             spec.folder,
@@ -30,7 +30,7 @@ class CrawlWorker:
             spec.number,
             load_key(key_path(settings)),
             host=spec.address,
-            checkpoints=checkpoints,
+            checkpoints=self._checkpoints,
         )
         self._runner.start()
 
@@ -43,6 +43,7 @@ class CrawlWorker:
             "instance": self._runner.instance,
             "pages": report.status.pages if report.status is not None else 0,
             "fault": report.fault,
+            "stored": self._checkpoints.progress,
             **self._runner.traffic(),
         }
 

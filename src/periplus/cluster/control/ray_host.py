@@ -1,5 +1,6 @@
 """Units as Ray actors: started on a given node, probed, called and stopped."""
 
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -18,6 +19,8 @@ COORDINATOR: Final = "coordinator"
 _PREFIX: Final = "periplus-node-"
 _PROBE_SECONDS: Final = 5.0
 _VERSION_SECONDS: Final = 60.0
+_STALL_SECONDS: Final = 60.0
+_STOP_POLL_SECONDS: Final = 1.0
 _CALLS: Final = 8
 """Calls that an actor executes at once, so that it answers probes while it works."""
 
@@ -29,6 +32,8 @@ class Probe(NamedTuple):
     """'running', 'starting' (no answer yet, or started again just now) or 'dead'."""
     description: dict[str, Any]
     fault: str = ""
+    has_failed: bool = False
+    """Whether its process lives, and is to be replaced since its work has ended with an error."""
 
 
 def node_version() -> str:
@@ -153,17 +158,34 @@ class RayHost:
             raise ClusterError(f"'{command}' failed: {_first_line(error)}") from error
         return dict(zip(arguments, answers, strict=True))
 
-    def stop(self, unit: Unit, seconds: float = 20.0) -> None:
-        """Stop a unit: in an orderly way, and if that takes too long, by killing its process."""
+    def stop(self, unit: Unit, seconds: float | None = None) -> None:
+        """Stop a unit: in an orderly way, and if it makes no progress for so many seconds, by killing its process.
+
+        A crawl shard stores its last checkpoint meanwhile, which takes as long as it takes.
+        """
+        if seconds is None:
+            seconds = _STALL_SECONDS + self._settings.storage.retry_seconds
         try:
             actor = self._ray.get_actor(unit.name)
         except ValueError:
             return
         try:
-            self._ray.get(actor.close.remote(), timeout=seconds)
+            self._wait_for_end(actor, actor.close.remote(), seconds)
         except Exception:  # whatever it is, the process is killed next
             pass
         self._ray.kill(actor, no_restart=True)
+
+    def _wait_for_end(self, actor: Any, end: Any, seconds: float) -> None:
+        """Wait until a unit has ended, or its description stays the same for so many seconds."""
+        description, changed = None, time.monotonic()
+        while time.monotonic() - changed < seconds:
+            ready, _ = self._ray.wait([end], timeout=min(seconds, _STOP_POLL_SECONDS))
+            if ready:
+                return
+            answer = self._ray.get(actor.describe.remote(), timeout=seconds)
+            current = {name: value for name, value in answer.items() if not name.endswith("_bytes")}  # mail goes on
+            if current != description:
+                description, changed = current, time.monotonic()
 
     def _strategy(self, node: str) -> Any:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy

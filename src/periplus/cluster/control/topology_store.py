@@ -67,9 +67,31 @@ class TopologyStore:
     def change(self, edit: Callable[[ClusterTopology], ClusterTopology]) -> ClusterTopology:
         """Write a changed topology and return it; raise `CoordinatorConflict` if there is another coordinator."""
         changed = edit(self.topology)
-        if changed != self.topology:
+        if changed == self.topology:
+            return self.topology
+        try:
             self._write(changed)
+        except CoordinatorConflict:
+            if not self._adopt():
+                raise
+            changed = edit(self.topology)
+            if changed != self.topology:
+                self._write(changed)
         return self.topology
+
+    def _adopt(self) -> bool:
+        """Continue from the record in storage if this coordinator wrote it; return whether it did.
+
+        The answer to a write that succeeded may have been lost, for longer than requests are repeated.
+        """
+        record = self._storage.read_record(TOPOLOGY_FILE)
+        if record is None:
+            return False
+        topology = decode_topology(record.data, self._storage.object_url(TOPOLOGY_FILE))
+        if topology.coordinator.id != self.id:
+            return False
+        self._topology, self._version = topology, record.version
+        return True
 
     def verify(self) -> None:
         """Raise `CoordinatorConflict` if another coordinator has taken over."""

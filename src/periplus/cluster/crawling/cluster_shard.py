@@ -87,12 +87,23 @@ class ClusterShard:
     """The only shard of its data folder."""
     supervised = True
 
-    def __init__(self, folder: Path, shard: int, plan: ShardPlan, *, restored_until: float = 0.0) -> None:
-        """Send and receive as `shard`; start no request before `restored_until`, in seconds of `time.monotonic`."""
+    def __init__(
+        self,
+        folder: Path,
+        shard: int,
+        plan: ShardPlan,
+        *,
+        restored_until: float = 0.0,
+        received: float | None = None,
+    ) -> None:
+        """Send and receive as `shard`, by a plan that was `received` at that time, or just now.
+
+        Start no request before `restored_until`. Times are those of `time.monotonic`.
+        """
         self.shard = shard
         self.outbox = MailFolder(folder / "crawl" / "outbox")
         self.inbox = MailFolder(folder / "crawl" / "inbox")
-        self.plan, self._renewed = plan, time.monotonic()
+        self.plan, self._renewed = plan, time.monotonic() if received is None else received
         self.status = ShardStatus()
         self.is_held = False
         """Whether the crawl is paused because hosts move."""
@@ -319,9 +330,9 @@ class ClusterShard:
             return "full"
         return "accepted"
 
-    def renew(self, plan: ShardPlan) -> None:
-        """Follow a new plan of the coordinator."""
-        self.plan, self._renewed = plan, time.monotonic()
+    def renew(self, plan: ShardPlan, received: float) -> None:
+        """Follow a new plan. The lease is that of the plan which the coordinator has sent last, from its receipt on."""
+        self.plan, self._renewed = plan, received
 
     def page_quota(self, limit: int) -> int:
         """Return the quota that the coordinator assigned last."""

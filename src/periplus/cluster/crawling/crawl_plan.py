@@ -28,6 +28,8 @@ class CrawlPlanState(msgspec.Struct, frozen=True, kw_only=True):
     format: int = _FORMAT
     term: int = 0
     """Grows with every coordinator."""
+    coordinator: str = ""
+    """Identifies the coordinator that has written the state, where several may try to."""
     epoch: int = 1
     shards: tuple[int, ...]
     previous: tuple[int, ...] = ()

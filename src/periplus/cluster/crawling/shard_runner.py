@@ -72,6 +72,8 @@ class ShardRunner:
         self._checkpoints, self._durable_seconds = checkpoints, durable_seconds
         self.instance = secrets.token_hex(8)
         self._plan: ShardPlan | None = None
+        self._received = 0.0
+        """When the coordinator's last plan arrived, in seconds of `time.monotonic`."""
         self._lock = threading.Lock()
         self._shard: ClusterShard | None = None
         self._crawler: ClusterCrawler | None = None
@@ -103,7 +105,7 @@ class ShardRunner:
 
     def exchange(self, plan: ShardPlan) -> ShardReport:
         """Follow a plan of the coordinator, unless it is for another process or of an earlier coordinator; report."""
-        self._learn_plan(plan, own=True)
+        self._learn_plan(plan, own=True, received=time.monotonic())
         return self.status()
 
     def status(self) -> ShardReport:
@@ -176,14 +178,14 @@ class ShardRunner:
         reply = shard.accept(envelope)
         return HttpAnswer(429 if reply.state == "full" else 200, msgspec.msgpack.encode(reply), 1.0)
 
-    def _learn_plan(self, plan: ShardPlan, own: bool = False) -> None:
-        """Follow a plan of the coordinator, or learn of a newer topology from another shard."""
+    def _learn_plan(self, plan: ShardPlan, own: bool = False, received: float = 0.0) -> None:
+        """Follow a plan of the coordinator, or learn of a newer topology from another shard, without a lease."""
         with self._lock:
             current = self._plan
             if own:
                 newer = current is None or (plan.term, plan.epoch) >= (current.term, current.epoch)
                 if plan.instance == self.instance and plan.incarnation and newer:
-                    self._plan = plan
+                    self._plan, self._received = plan, max(received, self._received)
             elif current is not None and plan.epoch > current.epoch:
                 common = {name: getattr(plan, name) for name in ("epoch", "shards", "previous", "addresses")}
                 self._plan = msgspec.structs.replace(current, **common)
@@ -210,7 +212,9 @@ class ShardRunner:
                     self._crawler.close()
 
     def _open(self, plan: ShardPlan) -> None:
-        shard = ClusterShard(self._folder, self._number, plan, restored_until=self._restored_until)
+        shard = ClusterShard(
+            self._folder, self._number, plan, restored_until=self._restored_until, received=self._received
+        )
         crawler = ClusterCrawler(self._folder, self._settings, plan.seeds, shard)
         shard.is_held = bool(shard.mail.awaiting)
         crawler.forward_reports(shard.forward_report)
@@ -233,7 +237,7 @@ class ShardRunner:
         if self._conflict is not None:
             raise self._conflict
         if plan is not shard.plan:
-            shard.renew(plan)
+            shard.renew(plan, self._received)
             sender.set_addresses(plan.addresses)
             self._stops = max(self._stops, int(plan.stopped))
         while self._stops_performed < self._stops:
