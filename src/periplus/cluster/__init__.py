@@ -29,6 +29,7 @@ from periplus.cluster.cluster_topology import (
 )
 from periplus.cluster.serving.broker import Broker
 from periplus.cluster.serving.generation_switch import close_generation, open_generation
+from periplus.cluster.serving.publication_collection import collect_publications, mark_built, remove_built
 from periplus.cluster.serving.publication_log import PublicationLog
 from periplus.cluster.serving.replica_group import GroupStatistics, read_health
 from periplus.cluster.serving.serving_table import (
@@ -45,16 +46,12 @@ from periplus.cluster.serving.shard_server import ShardServer
 from periplus.cluster.wire.peer_connection import PeerAddress
 from periplus.cluster.wire.signing import (
     SIGNATURE_HEADER,
-    ChannelKey,
     ClusterKey,
     ReplayGuard,
-    derive_channel,
     load_key,
     make_key,
     new_nonce,
-    read_frame,
     read_header,
-    sign_frame,
     sign_header,
 )
 
@@ -82,7 +79,6 @@ if TYPE_CHECKING:
 __all__ = [
     "SIGNATURE_HEADER",
     "Broker",
-    "ChannelKey",
     "ClusterClient",
     "ClusterKey",
     "ClusterTopology",
@@ -110,10 +106,10 @@ __all__ = [
     "UnitSpec",
     "WorkerFactory",
     "close_generation",
+    "collect_publications",
     "create_topology",
     "decode_table",
     "decode_topology",
-    "derive_channel",
     "encode_table",
     "encode_topology",
     "format_address",
@@ -121,16 +117,16 @@ __all__ = [
     "list_generations",
     "load_key",
     "make_key",
+    "mark_built",
     "new_nonce",
     "new_topology",
     "open_generation",
     "ray_session",
-    "read_frame",
     "read_header",
     "read_health",
     "read_local_cluster",
+    "remove_built",
     "remove_generations",
-    "sign_frame",
     "sign_header",
     "start_coordinator",
     "start_local_nodes",

@@ -1,11 +1,8 @@
 """Signatures of the cluster: keyed BLAKE2b over purpose, version, time, nonce and body.
 
-The key is 32 random bytes in a file that only its owner can read. There are three forms:
-
-- HTTP: `sign_header` returns the value of the header `Periplus-Signature`; `read_header` checks it against the body.
-- Frame: `sign_frame` returns the body behind a signature of its own; `read_frame` checks it and returns the body.
-- Channel: for connections that stay open. Both sides send a nonce in a signed frame, `derive_channel` makes a key of
-  the two, and `ChannelKey` signs frames with a running number, so that nothing has to be remembered for each message.
+The key is 32 random bytes in a file that only its owner can read. `sign_header` returns the value of the HTTP header
+`Periplus-Signature`; `read_header` checks it against the body. Connections that stay open have keys of their own
+instead (`wire.handshake`).
 
 The *purpose* says what a message is for and for whom ('mailbox 3 POST /messages/17'): what is signed for one is refused
 for any other. A reply is signed for the purpose and the nonce of its request.
@@ -31,22 +28,17 @@ from periplus.errors import BadFile, Unauthenticated, WrongVersion
 from periplus.files import disk_errors, make_folder, sync_folder
 
 __all__ = [
-    "FRAME_OVERHEAD",
     "KEY_BYTES",
     "NONCE_BYTES",
     "PROTOCOL",
     "SIGNATURE_HEADER",
-    "ChannelKey",
     "ClusterKey",
     "ReplayGuard",
     "Signature",
-    "derive_channel",
     "load_key",
     "make_key",
     "new_nonce",
-    "read_frame",
     "read_header",
-    "sign_frame",
     "sign_header",
 ]
 
@@ -56,12 +48,8 @@ SIGNATURE_HEADER: Final = "Periplus-Signature"
 KEY_BYTES: Final = 32
 NONCE_BYTES: Final = 16
 _DIGEST_BYTES: Final = 32
-_CHANNEL_DIGEST_BYTES: Final = 16
 _MAX_VERSION: Final = 64
 _MAX_HEADER: Final = 512
-FRAME_OVERHEAD: Final = 2 + 1 + _MAX_VERSION + 8 + NONCE_BYTES + _DIGEST_BYTES
-"""Bytes by which a signed frame may be longer than its body."""
-_VERSION: Final = __version__.encode("ascii")
 
 
 class ClusterKey(NamedTuple):
@@ -203,35 +191,6 @@ def read_header(
     return _accept(signature, expected, given, guard)
 
 
-def sign_frame(key: ClusterKey, purpose: str, body: bytes, *, context: bytes = b"") -> bytes:
-    """Return a body behind its signature: protocol, version, time, nonce, digest."""
-    signature = Signature(PROTOCOL, __version__, time.time_ns(), new_nonce())
-    digest = _digest(key, purpose, context, signature, body)
-    head = PROTOCOL.to_bytes(2, "little") + bytes([len(_VERSION)]) + _VERSION
-    return b"".join((head, signature.time_ns.to_bytes(8, "little"), signature.nonce, digest, body))
-
-
-def read_frame(
-    key: ClusterKey, purpose: str, frame: bytes, guard: ReplayGuard | None, *, context: bytes = b""
-) -> tuple[Signature, bytes]:
-    """Check a signed frame and return its signature and body; raise `Unauthenticated` or `WrongVersion`."""
-    length = frame[2] if len(frame) > 2 else 0
-    at = 3 + length
-    if not 0 < length <= _MAX_VERSION or len(frame) < at + 8 + NONCE_BYTES + _DIGEST_BYTES:
-        raise Unauthenticated("A message has no signature of the cluster.")
-    version = frame[3:at].decode("ascii", "replace")
-    stamp = int.from_bytes(frame[at : at + 8], "little")
-    nonce = frame[at + 8 : at + 8 + NONCE_BYTES]
-    at += 8 + NONCE_BYTES
-    given, body = frame[at : at + _DIGEST_BYTES], frame[at + _DIGEST_BYTES :]
-    signature = Signature(int.from_bytes(frame[:2], "little"), version, stamp, nonce)
-    try:
-        expected = _digest(key, purpose, context, signature, body)
-    except (OverflowError, UnicodeEncodeError):
-        raise Unauthenticated("A message has no signature of the cluster.") from None
-    return _accept(signature, expected, given, guard), body
-
-
 def _digest(key: ClusterKey, purpose: str, context: bytes, signature: Signature, body: bytes) -> bytes:
     return key.digest(
         purpose.encode("utf-8"),
@@ -256,35 +215,3 @@ def _accept(signature: Signature, expected: bytes, digest: bytes, guard: ReplayG
     if guard is not None:
         guard.check(signature)
     return signature
-
-
-class ChannelKey:
-    """Signs the frames that one side of an open connection sends: digest of running number and body, then the body."""
-
-    OVERHEAD: Final = _CHANNEL_DIGEST_BYTES
-
-    def __init__(self, secret: bytes) -> None:
-        self._key = ClusterKey(secret)
-        self._number = 0
-
-    def seal(self, body: bytes) -> bytes:
-        """Return the next frame."""
-        digest = self._next(body)
-        return digest + body
-
-    def open(self, frame: bytes) -> bytes:
-        """Return the body of the next frame; raise `Unauthenticated` if it is another, changed or repeated one."""
-        body = frame[_CHANNEL_DIGEST_BYTES:]
-        if not hmac.compare_digest(self._next(body), frame[:_CHANNEL_DIGEST_BYTES]):
-            raise Unauthenticated("A message is not signed with the key of this connection.")
-        return body
-
-    def _next(self, body: bytes) -> bytes:
-        number, self._number = self._number, self._number + 1
-        return self._key.digest(number.to_bytes(8, "little"), body, size=_CHANNEL_DIGEST_BYTES)
-
-
-def derive_channel(key: ClusterKey, client_nonce: bytes, server_nonce: bytes) -> tuple[ChannelKey, ChannelKey]:
-    """Return the keys of a connection: for what the client sends, and for what the server sends."""
-    client = key.digest(b"channel client", client_nonce, server_nonce)
-    return ChannelKey(client), ChannelKey(key.digest(b"channel server", client_nonce, server_nonce))
