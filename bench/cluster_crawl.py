@@ -33,6 +33,7 @@ from periplus.cluster.crawling import (
     ShardRunner,
 )
 from periplus.cluster.wire.signing import ClusterKey
+from periplus.crawl import select_owned
 from periplus.errors import BadInput
 from periplus.fakeweb import FakeWeb, FakeWebPlan, RequestCounts, run_in_process
 from periplus.records import FetchRecord
@@ -165,11 +166,12 @@ class ProcessCluster:
         self.coordinator.close()
 
     def records(self) -> list[FetchRecord]:
-        """Return what all shards have stored, also those that left."""
+        """Return what all shards have stored of the hosts that they own."""
         records: list[FetchRecord] = []
-        for folder in sorted(self.folder.glob("shard-*")):
-            with PageStore.open(folder / "store", self.settings.store) as store:
-                records += store.records()
+        shards = self.coordinator.plan.state.shards
+        for number in shards:
+            with PageStore.open(self.shard_folder(number) / "store", self.settings.store) as store:
+                records += select_owned(store.records(), shards, number)
         return records
 
 
@@ -196,7 +198,7 @@ def kill_often(cluster: ProcessCluster, kills: int, chance: random.Random) -> Co
     """Kill shards at random moments until the crawl is done; return what was done how often."""
     counts: Counter[str] = Counter()
     for number in range(kills):
-        if number % 8 == 3 and not cluster.coordinator.plan.state.is_moving:
+        if number % 8 == 3 and not cluster.coordinator.plan.is_resizing:
             try:
                 cluster.resize(range(chance.randint(2, 4)))
                 counts["resizes"] += 1

@@ -36,6 +36,7 @@ from periplus.app import ClusterSession, cluster_up, compile_kernels
 from periplus.app.clusters.cluster_commands import is_complete
 from periplus.cli import PlainObserver
 from periplus.cluster import read_local_cluster, stop_local_nodes
+from periplus.crawl import select_owned
 from periplus.errors import NothingHere, PeriplusError
 from periplus.fakeweb import FakeWeb, FakeWebPlan, run_in_process
 from periplus.serve import ApiKeys
@@ -209,12 +210,13 @@ def check_pages(session: ClusterSession, truth: Any, folder: Path) -> dict[str, 
     """Return how many good pages storage has lost, and how many it has twice."""
     stored: Counter[str] = Counter()
     kept = set()
-    for number in session.client.topology().shard_numbers:
+    shards = session.client.topology().owner_numbers
+    for number in shards:
         target = folder / f"check-{number}"
         with contextlib.suppress(NothingHere):
             restore_shard(session.storage, number, target)
             with PageStore.open(target / "store", session.settings.store) as store:
-                for record in store.records():
+                for record in select_owned(store.records(), shards, number):
                     stored[record.url] += 1
                     if record.page is not None or record.duplicate_of:
                         kept.add(record.url)

@@ -259,8 +259,7 @@ class FetchRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """Name of the WARC file with the response, '' if it is not stored; and where it is."""
     hops: int = 0
     """Redirects followed to get here."""
-    retry_after: float = 0.0
-    """Seconds to wait, as requested by the host."""
+    retry_after: float = 0.0  # seconds to wait, as requested by the host
     revisit: bool = msgspec.field(default=False, name="again")
     """Whether the page was stored before."""
     simhash: int = 0
@@ -268,6 +267,7 @@ class FetchRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     near_duplicate_of: str = msgspec.field(default="", name="near_copy_of")
     """The URL of a page with nearly the same content."""
     fault: str = ""  # why there is no page, or not all of a list
+    forwarded: bool = False  # whether another shard has fetched it, to which its host belonged then
 
 
 class VisitReport(msgspec.Struct, frozen=True, array_like=True):

@@ -21,6 +21,8 @@ def test_shards_that_leave_own_no_hosts() -> None:
     topology = new_topology(3, 1).with_shard(ShardRecord(1, 5, "leaving"))
     assert topology.owner_numbers == (0, 2)
     assert topology.shard_numbers == (0, 1, 2)
+    # Until the pages of its hosts have arrived elsewhere, it is indexed, and a shard that receives some is not.
+    assert topology.with_shard(ShardRecord(3, 0, "joining")).build_numbers == (0, 1, 2)
     with pytest.raises(BadInput, match="no shard 9"):
         topology.shard(9)
 

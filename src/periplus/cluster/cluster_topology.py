@@ -38,7 +38,8 @@ _MAX_BYTES: Final = 8 << 20
 _FORMAT: Final = 1
 
 ShardState = Literal["active", "joining", "leaving"]
-"""A shard that joins receives the hosts it will own; one that leaves hands its hosts to the others."""
+"""A shard that joins receives hosts, then their pages; one that leaves hands both to the others, and is dropped when
+all pages are in storage with their new owners. Until then it is indexed, and not crawled."""
 
 
 class ShardRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -101,6 +102,14 @@ class ClusterTopology(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     def owner_numbers(self) -> tuple[int, ...]:
         """The numbers of the shards that own hosts: all but those that leave."""
         return tuple(shard.number for shard in self.shards if shard.state != "leaving")
+
+    @property
+    def build_numbers(self) -> tuple[int, ...]:
+        """The numbers of the shards by which pages are divided for a build: all but those that join.
+
+        Until the pages of all hosts that move have arrived, those that had the hosts before have all of their pages.
+        """
+        return tuple(shard.number for shard in self.shards if shard.state != "joining")
 
     def shard(self, number: int) -> ShardRecord:
         """Return the record of a shard; raise `BadInput` if there is none."""
@@ -175,4 +184,6 @@ def check_topology(topology: ClusterTopology) -> str | None:
         return "an epoch is negative"
     if not topology.owner_numbers:
         return "all shards leave"
+    if not topology.build_numbers:
+        return "all shards join"
     return None

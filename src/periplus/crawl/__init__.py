@@ -14,7 +14,7 @@ records that it reflects; after a crash the records after it are replayed, so th
 - `CrawlControl(folder)` returns the status of a crawl in another process, and starts, pauses, resumes, stops or resizes
   it. Its figures are also in `crawl/metrics.prom`, in the format of Prometheus.
 - `ClusterCrawler(folder, settings, seeds, shard)` is one shard on a machine of its own: `shard` carries its messages,
-  and hosts move to and from it while it crawls (`sharding/host_transfer`).
+  and hosts move to and from it while it crawls (`sharding/host_transfer`), followed by their pages (`page_transfer`).
 - `url_status(folder, settings, address)` returns what a crawl knows about one URL.
 - With `focus.topic` or `focus.pages` set, a crawl prefers pages about a topic (`focus`).
 - Pages that others visited (`periplus.signals`) are fetched, or fetched again if they have changed (`reported_visits`).
@@ -28,12 +28,13 @@ from periplus.crawl.crawler import Crawler
 from periplus.crawl.documents.parse_journal import check_journal
 from periplus.crawl.importer import ImportCount, import_jsonl, import_warc
 from periplus.crawl.sharding.cluster_crawler import ClusterCrawler
-from periplus.crawl.sharding.host_transfer import HostTransfer, TransferMessage, split_message
+from periplus.crawl.sharding.host_transfer import ForwardedPage, HostTransfer, TransferMessage, split_message
 from periplus.crawl.sharding.mailbox import ForwardedLink, RobotsRequest, RobotsResponse, ShardMessage
+from periplus.crawl.sharding.page_transfer import PageExport
 from periplus.crawl.sharding.quotas import Quotas
 from periplus.crawl.sharding.shard import Control, Shard
 from periplus.crawl.sharding.supervisor import Supervisor
-from periplus.crawl.sharding.topology import HostPartitioner, count_shards, restore_topology
+from periplus.crawl.sharding.topology import HostPartitioner, count_shards, restore_topology, select_owned
 from periplus.crawl.url_lookup import UrlStatus, url_status
 
 __all__ = [
@@ -44,9 +45,11 @@ __all__ = [
     "CrawlStatus",
     "Crawler",
     "ForwardedLink",
+    "ForwardedPage",
     "HostPartitioner",
     "HostTransfer",
     "ImportCount",
+    "PageExport",
     "Quotas",
     "RobotsRequest",
     "RobotsResponse",
@@ -61,6 +64,7 @@ __all__ = [
     "import_jsonl",
     "import_warc",
     "restore_topology",
+    "select_owned",
     "send_command",
     "split_message",
     "url_status",

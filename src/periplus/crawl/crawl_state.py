@@ -89,7 +89,7 @@ class CrawlState:
         state.first_seeds = len(state.outlinks.seeds)
         if start is not None:
             for record in state.router.read_records(store) if damaged else store.records(start):
-                state._replay(record)
+                state._replay(record, damaged)
         state.frontier.requeue_in_flight(now if start is not None else 0.0)
         state.frontier.revive()
         if settings.crawl.recrawl:
@@ -150,8 +150,15 @@ class CrawlState:
         links = self.outlinks.links_to_host
         self.frontier.reputation = lambda name: links.get(name, 0)
 
-    def _replay(self, record: FetchRecord) -> None:
-        """Apply a stored record to the state, as when it was fetched."""
+    def learn_forwarded(self, record: FetchRecord) -> None:
+        """Apply a record that another shard has fetched and counted: from now on, the page is revisited here."""
+        if self.settings.crawl.recrawl:
+            self.history.learn(record)
+
+    def _replay(self, record: FetchRecord, damaged: bool = False) -> None:
+        """Apply a stored record to the state, as when it was fetched; `damaged` if there was no snapshot to use."""
+        if record.forwarded and not damaged:
+            return  # what is known of its host has come with the host
         try:
             address = parse_address(record.url)
         except BadUrl:
@@ -164,8 +171,9 @@ class CrawlState:
         request = FetchRequest(address, record.depth, self.outlinks.rank(address, record.depth), 0, record.hops)
         end = record.when + record.elapsed
         self.frontier.replay(request, record.outcome, end, record.elapsed, record.retry_after or None)
-        self.totals.answered += record.status > 0
-        self.count(record, address.host)
+        if not record.forwarded:
+            self.totals.answered += record.status > 0
+            self.count(record, address.host)
         self.add(self.outlinks.extract(record))
 
     def add(self, requests: list[FetchRequest]) -> None:

@@ -53,7 +53,10 @@ class RecordTable(NamedTuple):
 
 
 def read_records(records: Iterable[FetchRecord], shard: int, owner: Callable[[str], int]) -> RecordTable:
-    """Read all fetch records of a shard once; `owner` returns the shard that owns a host."""
+    """Read all fetch records of a shard once; `owner` returns the shard that owns a host.
+
+    Records of hosts that another shard owns determine nothing: that shard has them, or had them first.
+    """
     reader = _RecordReader(shard, owner)
     for record in records:
         reader.add(record)
@@ -94,6 +97,7 @@ class _RecordReader:
     """Collects one row for each fetch record: 73 bytes, however long the page."""
 
     def __init__(self, shard: int, owner: Callable[[str], int]) -> None:
+        self._shard, self._owner = shard, owner
         self._leads_to, self._canonical, self._near = (_ReferenceReader(shard, owner) for _ in range(3))
         self._keys, self._hosts, self._paths = array("Q"), array("Q"), array("Q")
         self._simhashes, self._contents = array("Q"), array("Q")
@@ -103,6 +107,9 @@ class _RecordReader:
     def add(self, record: FetchRecord) -> None:
         """Add one fetch record."""
         state = _STATES.get(record.outcome, _NO_STATE)
+        host, path = _split_url(record.url)
+        if self._owner(_without_port(host)) != self._shard:
+            state = _NO_STATE  # the host has moved to another shard, which has the record too
         lead, canonical = "", ""
         if state == MOVED:
             lead = record.location
@@ -122,10 +129,9 @@ class _RecordReader:
         self._contents.append(record.content & _U64_MASK if indexable else 0)
         self._states.append(state)
         self._is_seed.append(record.depth == 0)
-        self._add_host_and_path(record.url)
+        self._add_host_and_path(host, path)
 
-    def _add_host_and_path(self, url: str) -> None:
-        host, path = _split_url(url)
+    def _add_host_and_path(self, host: str, path: str) -> None:
         number = fingerprint_text(host)
         self._hosts.append(number)
         self._paths.append(fingerprint_text(path))
@@ -154,6 +160,10 @@ def _split_url(url: str) -> tuple[str, str]:
     rest = url.partition("://")[2] or url
     host, slash, path = rest.partition("/")
     return host, slash + path
+
+
+def _without_port(host: str) -> str:
+    return host if host.endswith("]") else host.rpartition(":")[0] or host
 
 
 def _as_array(numbers: "array[int]") -> Keys:

@@ -18,7 +18,7 @@ from periplus.store.store_check import is_skipped
 from periplus.store.store_manifest import Manifest, file_number, is_warc, log_files, log_name, read_manifest, warc_files
 from periplus.store.store_recovery import read_stored_record, read_warc_record
 from periplus.store.store_writer import StoreWriter
-from periplus.store.warc.warc_reader import WarcPage, parse_record
+from periplus.store.warc.warc_reader import WarcPage, check_record, parse_record
 
 __all__ = ["PageStore", "StoreStatistics"]
 
@@ -73,6 +73,12 @@ class PageStore:
             self._rotations = writer.rotations
             self._apply_limits(writer.settings)
         return stored
+
+    def append_forwarded(self, record: FetchRecord, response: bytes) -> FetchRecord:
+        """Append a record of another store, and the WARC record of its response, decompressed; b'' if it has none."""
+        if response and check_record(response):
+            response = b""
+        return self._require_writer().append_forwarded(record, response)
 
     def _apply_limits(self, settings: StoreSettings) -> None:
         """Apply the configured retention limits, if any. Disk failures are ignored: they are applied again later."""
@@ -178,6 +184,17 @@ class PageStore:
                 if last_try:
                     raise
         raise AssertionError
+
+    def read_response_record(self, record: FetchRecord) -> bytes:
+        """Return the decompressed WARC record of a response; raise `DataError` if it is damaged or not stored."""
+        if not record.warc:
+            raise NothingHere(f"The response of {record.url} was not stored.")
+        if self._writer is not None:
+            self._writer.flush()
+        raw = self._read_warc_record(record)
+        if fault := check_record(raw):
+            raise self._damage(record, f"{fault}.")
+        return raw
 
     def has_response(self, record: FetchRecord) -> bool:
         """Return whether the response of a record is stored, judging by the files that exist."""

@@ -117,6 +117,19 @@ class StoreWriter:
         elif result is not None and result.outcome is Outcome.NOT_MODIFIED and _is_web(result):
             packed = pack_record(revisit_record(result), self.settings.compression, self.settings.level)
             (self._warc or self._new_warc()).add(packed)
+        return self._add_record(record)
+
+    def append_forwarded(self, record: FetchRecord, response: bytes) -> FetchRecord:
+        """Append a record of another store, with the WARC record of its response as it is there; b'' for none."""
+        self._flush_or_rotate()
+        record = msgspec.structs.replace(record, warc="", warc_offset=0, forwarded=True)
+        if response:
+            packed = pack_record(response, self.settings.compression, self.settings.level)
+            warc = self._warc or self._new_warc()
+            record = msgspec.structs.replace(record, warc=warc.path.name, warc_offset=warc.add(packed))
+        return self._add_record(record)
+
+    def _add_record(self, record: FetchRecord) -> FetchRecord:
         encoded = encode_record(record)
         if len(encoded) > _MAX_RECORD:
             # No parser returns such pages; an import may. The record is stored without its text.

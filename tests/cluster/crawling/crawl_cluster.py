@@ -9,6 +9,7 @@ from pathlib import Path
 
 from periplus.cluster.crawling import CrawlCoordinator, PlanFile, ShardReport, ShardRunner
 from periplus.cluster.wire.signing import ClusterKey
+from periplus.crawl import select_owned
 from periplus.fakeweb import RequestCounts
 from periplus.records import FetchRecord
 from periplus.settings import CrawlSettings, FetchSettings, FrontierSettings, Settings
@@ -80,7 +81,7 @@ class CrawlCluster:
         self.coordinator.resize(shards)
         for number in set(shards) - set(self.runners):
             self.start(number)
-        self.run_until(lambda: not self.coordinator.plan.state.is_moving)
+        self.run_until(lambda: not self.coordinator.plan.is_resizing)
         for number in set(self.runners) - set(shards):
             self.runners.pop(number).close()
             self.reports.pop(number, None)
@@ -98,15 +99,15 @@ class CrawlCluster:
         self.coordinator.close()
 
     def records(self) -> list[FetchRecord]:
-        """Return what all shards have stored, also those that are gone."""
-        return stored_records(self.folder, self.settings)
+        """Return what all shards have stored of the hosts that they own."""
+        return owned_records(self.folder, self.settings, self.coordinator.plan.state.shards)
 
 
-def stored_records(folder: Path, settings: Settings) -> list[FetchRecord]:
-    records = []
-    for shard in sorted(folder.glob("shard-*")):
-        with PageStore.open(shard / "store", settings.store) as store:
-            records += store.records()
+def owned_records(folder: Path, settings: Settings, shards: tuple[int, ...]) -> list[FetchRecord]:
+    records: list[FetchRecord] = []
+    for number in shards:
+        with PageStore.open(folder / f"shard-{number:02d}" / "store", settings.store) as store:
+            records += select_owned(store.records(), shards, number)
     return records
 
 

@@ -32,7 +32,7 @@ def test_hosts_move_while_it_crawls(server, fake_web, make_settings, tmp_path):
         cluster.resize(range(4))
         with pytest.raises(BadInput, match="shards"):
             cluster.coordinator.resize([])
-        cluster.run_until(lambda: cluster.pages() > 70)
+        cluster.run_until(lambda: cluster.pages() > 70 or cluster.coordinator.is_done)
         cluster.resize(range(3))
         cluster.run_to_end()
         assert cluster.coordinator.plan.state.epoch == 3
@@ -47,12 +47,25 @@ def test_hosts_move_while_it_crawls(server, fake_web, make_settings, tmp_path):
     assert pages == sum(1 for record in records if record.page is not None and record.page.kind != LIST_KIND)
 
 
+def test_a_shard_that_is_held_starts_no_request_in_the_same_step(fake_web, make_settings, tmp_path):
+    """Hosts that arrive in the step after the export belong to nobody yet; a robots.txt would be asked of ourselves."""
+    with crawl_cluster(tmp_path / "data", make_settings(), 1, fake_web.seeds) as cluster:
+        cluster.run_to_end()
+        crawler, shard = cluster.runners[0]._crawler, cluster.runners[0]._shard
+        assert not crawler._paused
+        crawler.hold(True)
+        assert crawler._paused
+        shard.request_robots(RobotsRequest("http://a.test:80", fake_web.seeds[0]))
+        assert not shard.unsent()
+        crawler.hold(False)
+
+
 def test_a_shard_that_left_comes_back(server, fake_web, make_settings, tmp_path):
     """Its folder has the keys and numbers of before; hosts that come back are crawled on, and nothing twice."""
     with crawl_cluster(tmp_path / "data", make_settings(delay=0.02), 2, fake_web.seeds) as cluster:
         for shards in (3, 2, 3):
             pages = cluster.pages()
-            cluster.run_until(lambda pages=pages: cluster.pages() > pages + 15)
+            cluster.run_until(lambda pages=pages: cluster.pages() > pages + 15 or cluster.coordinator.is_done)
             cluster.resize(range(shards))
         cluster.run_to_end()
         cluster.stop()

@@ -1,11 +1,17 @@
 """The state machine of the coordinator: quotas, incarnations, leases, moves and the end, without any process."""
 
+from types import SimpleNamespace
+
 import msgspec
 import pytest
+from crawl_cluster import KEY
 
+from periplus.cluster import CrawlDuty, ShardRecord, new_topology
 from periplus.cluster.crawling import CrawlPlan, CrawlPlanState, ShardReport
 from periplus.crawl import CrawlStatistics, CrawlStatus
 from periplus.errors import BadInput
+from periplus.settings import Settings, StorageSettings
+from periplus.storage import open_storage
 
 NOTHING = CrawlStatistics(0, 0, 0.0, {}, 0, 0, 0, 0, 0, 0.0)
 
@@ -158,9 +164,34 @@ def test_a_move_is_complete_when_all_hosts_are_durable_and_leavers_are_drained()
     plan.note_report(shards.report(0, is_drained=True, processed={1: 7}))
     assert plan.advance()
     assert not plan.state.is_moving
+    assert plan.members() == (0, 1, 2)  # shard 0 has pages left, which it forwards while the others crawl
+    assert plan.plan_for(0, 0.0).forwards
+    assert not plan.is_done()
+    with pytest.raises(BadInput, match="moving"):
+        plan.resize([1])
+    assert not shards.round(epoch=2, settled=2, is_drained=True, forwarded=1)
+    assert plan.state.is_forwarding
+    shards.round(epoch=2, settled=2, is_drained=True, forwarded=2, processed={1: 7})
+    assert not plan.state.is_forwarding
+    assert not plan.plan_for(1, 0.0).forwards
     assert plan.members() == (1, 2)
     assert plan.plan_for(0, 0.0) is None
     assert set(plan.plan_for(1, 0.0).addresses) == {1, 2}
+
+
+def test_the_topology_drops_a_shard_when_its_pages_have_arrived(tmp_path):
+    plan, shards = make_plan(2)
+    shards.round("running")
+    crawl = SimpleNamespace(plan=plan, resize=plan.resize)
+    duty = CrawlDuty(Settings(), KEY, open_storage(f"file://{tmp_path}", StorageSettings(), create=True))
+    topology = new_topology(2, 1).with_shard(ShardRecord(0, 1, "leaving"))
+    assert duty._move(crawl, topology) == {}
+    assert (plan.state.shards, plan.is_resizing) == ((1,), True)
+    shards.round(is_drained=True, forwarded=1)
+    assert (plan.state.is_moving, plan.state.is_forwarding) == (False, True)
+    assert duty._move(crawl, topology) == {}
+    shards.round(is_drained=True, forwarded=2)
+    assert duty._move(crawl, topology) == {"shards": (ShardRecord(1),)}
 
 
 def test_seeds_of_all_shards_are_shared():

@@ -51,6 +51,7 @@ class BuildCommand(msgspec.Struct, frozen=True):
     """The statistics of the whole collection, as JSON."""
     epoch: int = 0
     shards: tuple[int, ...] = ()
+    """By which pages are divided: each shard uses those of the hosts that it owns among them."""
     rounds: str = ""
     """Name of the rounds in which the graph is built."""
 
@@ -181,7 +182,8 @@ class BuildWorker:
 
     @contextlib.contextmanager
     def _records(self, command: BuildCommand) -> Any:
-        """Yield the pages of the shard, without deleted ones, and their graph; None if there are no links."""
+        """Yield the pages of the shard's hosts, without deleted ones, and their graph; None if there are no links."""
+        from periplus.crawl import select_owned
         from periplus.graph import Graph
         from periplus.publish import DeletionList
         from periplus.store import PageStore
@@ -193,7 +195,8 @@ class BuildWorker:
             try:
                 store = stack.enter_context(PageStore.open(self._output(command) / "store", self._spec.settings.store))
                 first = itertools.islice(store.records(), self._count(command))
-                records = DeletionList(self._output(command)).apply_to_records(first)
+                owned = select_owned(first, command.shards, self._spec.number)
+                records = DeletionList(self._output(command)).apply_to_records(owned)
             except NothingHere:
                 records = iter(())
             yield records, graph

@@ -63,7 +63,7 @@ def _build_once(client: "ClusterClient", host: "RayHost", storage: "Storage", ob
     from periplus.index import BuildStatistics, sum_build_statistics
 
     topology = client.topology()
-    shards = topology.shard_numbers
+    shards = topology.build_numbers
     generation = max([topology.generation, *list_generations(storage)]) + 1
     epoch = topology.statistics_epoch + 1
     units = [Unit("build", number) for number in shards]
@@ -87,7 +87,7 @@ def _build_once(client: "ClusterClient", host: "RayHost", storage: "Storage", ob
     if not statistics.documents:
         raise NothingHere("The cluster has no pages.", "Crawl some: periplus cluster crawl URL.")
     storage.put(f"statistics/{epoch:08d}/build-{generation:08d}.json", msgspec.json.encode(statistics))
-    command = BuildCommand(generation, msgspec.json.encode(statistics), epoch)
+    command = BuildCommand(generation, msgspec.json.encode(statistics), epoch, shards)
     run("index", command, filled)
     sizes = run("store", command, filled)
     shards = tuple(unit.number for unit in filled)

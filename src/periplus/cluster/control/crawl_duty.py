@@ -96,12 +96,12 @@ class CrawlDuty:
             crawl.close()
 
     def _move(self, crawl: CrawlCoordinator, topology: ClusterTopology) -> dict[str, Any]:
-        """Begin a move that the topology wants; return the shards once it is complete."""
-        state = crawl.plan.state
-        if not state.is_moving and state.shards != topology.owner_numbers:
+        """Begin a move that the topology wants; return the shards once hosts and pages have arrived."""
+        state, is_resizing = crawl.plan.state, crawl.plan.is_resizing
+        if not is_resizing and state.shards != topology.owner_numbers:
             crawl.resize(topology.owner_numbers)
             return {}
-        if not state.is_moving and any(shard.state != "active" for shard in topology.shards):
+        if not is_resizing and any(shard.state != "active" for shard in topology.shards):
             active = [shard for shard in topology.shards if shard.state != "leaving"]
             return {"shards": tuple(msgspec.structs.replace(shard, state="active") for shard in active)}
         return {}
@@ -131,6 +131,7 @@ class CrawlDuty:
             "crawl": {
                 "is_done": self._is_done,
                 "is_moving": crawl is not None and crawl.plan.state.is_moving,
+                "is_forwarding": crawl is not None and crawl.plan.state.is_forwarding,
                 "epoch": crawl.plan.state.epoch if crawl is not None else 0,
                 "fault": self._fault,
                 "shards": {

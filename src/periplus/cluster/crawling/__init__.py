@@ -14,6 +14,8 @@ only pages that no durable checkpoint has, and those are fetched again.
 Moves. `resize` begins an epoch of the topology. Each shard ends its requests in flight, exports the hosts that it no
 longer owns into its outbox, and writes a snapshot without them; once that is durable they are sent. A shard crawls on
 when the hosts of all others have arrived. Hosts move with queues, delays, robots.txt, keys of seen URLs and duplicates.
+Then the crawl goes on, and pages of the hosts that moved are forwarded to the stores of their new owners
+(`PageForwarder`). Shards that leave run until checkpoints of the others have all of their pages.
 """
 
 from periplus.cluster.crawling.cluster_shard import ClusterShard

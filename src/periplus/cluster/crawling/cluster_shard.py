@@ -36,6 +36,7 @@ from periplus.crawl import (
     CrawlStatistics,
     CrawlStatus,
     ForwardedLink,
+    ForwardedPage,
     HostPartitioner,
     HostTransfer,
     RobotsRequest,
@@ -105,6 +106,8 @@ class ClusterShard:
         self.inbox = MailFolder(folder / "crawl" / "inbox")
         self.plan, self._renewed = plan, time.monotonic() if received is None else received
         self.status = ShardStatus()
+        self.has_snapshot = False
+        """Whether the state of the mail comes from a snapshot."""
         self.is_held = False
         """Whether the crawl is paused because hosts move."""
         joins = shard not in plan.previous and bool(plan.previous)
@@ -137,6 +140,7 @@ class ClusterShard:
         if not data:
             return
         self.mail = msgspec.msgpack.decode(data, type=MailState)
+        self.has_snapshot = True
         self._applied = dict(self.mail.processed)
         self._make_partitioners()
         for receiver in self.outbox.peers():
@@ -210,7 +214,8 @@ class ClusterShard:
     def request_robots(self, request: RobotsRequest) -> None:
         """Ask the owner of the target's host to fetch a robots.txt."""
         owner = self._partitioner.owner(parse_address(request.target).host)
-        self._message_for(owner).robots_requests.append(request)
+        if owner != self.shard:  # its own host may not have arrived yet: the page asks again later
+            self._message_for(owner).robots_requests.append(request)
 
     def respond_robots(self, shard: int, response: RobotsResponse) -> None:
         """Send a robots.txt to the shard that asked for it, unless that was removed meanwhile."""
@@ -238,6 +243,16 @@ class ClusterShard:
     def write_transfer(self, shard: int, part: HostTransfer, epoch: int) -> None:
         """Write a part of the hosts that move to a shard to the outbox."""
         self._write_file(shard, encode_message(TransferMessage(self.shard, transfer=part)), True, epoch)
+
+    def page_receiver(self, host: str) -> int | None:
+        """Return the shard that owns a host now, if it has moved away from this one; else None."""
+        owner = self._partitioner.owner(host)
+        return owner if owner != self.shard and self._before.owner(host) == self.shard else None
+
+    def write_pages(self, shard: int, pages: list[ForwardedPage]) -> None:
+        """Write pages of hosts that have moved to a shard to the outbox."""
+        self._write_file(shard, encode_message(TransferMessage(self.shard, pages=pages)), is_transfer=False)
+        self.mail.forward_last[shard] = self.mail.written[shard]
 
     def _write_file(self, shard: int, body: bytes, is_transfer: bool, epoch: int = 0) -> None:
         self._counter += 1
@@ -347,11 +362,16 @@ class ClusterShard:
         early = now < self._restored_until
         return Control(self.plan.paused or expired or early or self.is_held or bool(self.mail.awaiting), False)
 
-    def begin_epoch(self, plan: ShardPlan) -> None:
-        """Route by the topology of a plan from now on, and expect the hosts of the earlier one."""
+    def begin_epoch(self, plan: ShardPlan, records: int) -> None:
+        """Route by the topology of a plan from now on, and expect the hosts of the earlier one.
+
+        Pages of hosts that have moved away are among the first `records` of the store.
+        """
         awaiting = [shard for shard in plan.previous if shard != self.shard] if self.shard in plan.shards else []
         self.mail.epoch, self.mail.shards, self.mail.previous = plan.epoch, plan.shards, plan.previous
         self.mail.awaiting = awaiting
+        self.mail.forward_next, self.mail.forward_last = 0, {}
+        self.mail.forward_end = records if self.shard in plan.previous else 0
         self._sent.clear()
         self._make_partitioners()
 

@@ -1,6 +1,9 @@
 """The state machine of a crawl's coordinator: reports of shards in, plans for shards out. It does no I/O.
 
-    settled  --resize-->  moving  --all shards have settled in the new epoch, leaving ones are drained-->  settled
+    settled  --resize-->  moving  --all shards have settled in the new epoch, leaving ones are drained-->  forwarding
+    forwarding  --pages of all hosts that moved are in checkpoints of their new owners-->  settled
+
+While pages are forwarded, the crawl goes on. Shards that leave own no hosts any more, and run until nothing is left.
 
 Its durable part is a `CrawlPlanState`: whoever has the last one can go on. It is saved before any shard acts on it.
 """
@@ -35,6 +38,9 @@ class CrawlPlanState(msgspec.Struct, frozen=True, kw_only=True):
     previous: tuple[int, ...] = ()
     """Shards of the epoch before; those that are not in `shards` leave."""
     is_moving: bool = False
+    """Whether hosts move: nothing is crawled."""
+    is_forwarding: bool = False
+    """Whether pages of hosts that moved have not all arrived."""
     seeds: tuple[str, ...] = ()
     incarnations: dict[int, int] = {}
     """By shard: number of the last process."""
@@ -69,9 +75,14 @@ class CrawlPlan:
         self._idle: dict[int, ShardReport] | None = None
         """Reports of all shards in which nothing was left to do."""
 
+    @property
+    def is_resizing(self) -> bool:
+        """Whether hosts or their pages move: shards that leave are still needed, and no other move can begin."""
+        return self.state.is_moving or self.state.is_forwarding
+
     def members(self) -> tuple[int, ...]:
-        """Return the shards that are to run: those of the topology and, while hosts move, those that leave."""
-        leaving = set(self.state.previous) - set(self.state.shards) if self.state.is_moving else set()
+        """Return the shards that are to run: those of the topology and, while hosts or pages move, those that leave."""
+        leaving = set(self.state.previous) - set(self.state.shards) if self.is_resizing else set()
         return tuple(sorted({*self.state.shards, *leaving}))
 
     def reports(self) -> dict[int, ShardReport]:
@@ -136,18 +147,26 @@ class CrawlPlan:
     def advance(self) -> bool:
         """Distribute quotas, and end a move that is complete; return whether `state` has changed and must be saved."""
         reports = self.reports()
-        if set(reports) < set(self.members()):
-            return False
         if self.state.is_moving:
-            if not self._is_settled(reports):
+            if set(reports) < set(self.members()) or not self._is_settled(reports):
                 return False
             self.state = msgspec.structs.replace(self.state, is_moving=False)
+            return True
+        if self.state.is_forwarding and set(reports) == set(self.members()) and self._is_forwarded(reports):
+            self.state = msgspec.structs.replace(self.state, is_forwarding=False)
             for number in set(self._processes) - set(self.state.shards):
                 del self._processes[number]
             return True
+        reports = {number: report for number, report in reports.items() if number in self.state.shards}
+        if set(reports) < set(self.state.shards):
+            return False
         if len(statuses := _statuses(reports)) == len(reports):
             self._quotas.distribute(statuses)
         return False
+
+    def _is_forwarded(self, reports: Mapping[int, ShardReport]) -> bool:
+        """Return whether the pages of all hosts that moved are in durable checkpoints of their new owners."""
+        return self._is_settled(reports) and all(report.forwarded == self.state.epoch for report in reports.values())
 
     def _is_settled(self, reports: Mapping[int, ShardReport]) -> bool:
         """Return whether every shard has all its hosts, durably, and nothing is on its way to a shard that leaves."""
@@ -177,6 +196,7 @@ class CrawlPlan:
             quota=0 if state.is_moving else self._quotas.assigned().get(number, 0),
             paused=self.paused,
             stopped=self.stopped,
+            forwards=state.is_forwarding and not state.is_moving,
             lease=self._lease,
         )
 
@@ -185,11 +205,16 @@ class CrawlPlan:
         wanted = tuple(sorted(set(shards)))
         if not 1 <= len(wanted) <= _MAX_SHARDS or wanted[0] < 0 or wanted[-1] >= 1 << 16:
             raise BadInput(f"A crawl cannot have the shards {list(wanted)[:10]}.", f"It can have 1 to {_MAX_SHARDS}.")
-        if self.state.is_moving:
+        if self.is_resizing:
             raise BadInput("Hosts are moving between shards already.", "Wait until this is complete.")
         if wanted != self.state.shards:
             self.state = msgspec.structs.replace(
-                self.state, epoch=self.state.epoch + 1, shards=wanted, previous=self.state.shards, is_moving=True
+                self.state,
+                epoch=self.state.epoch + 1,
+                shards=wanted,
+                previous=self.state.shards,
+                is_moving=True,
+                is_forwarding=True,
             )
             self._idle = None
 
@@ -205,7 +230,7 @@ class CrawlPlan:
         on its way during the first of them.
         """
         reports = self.reports()
-        if self.state.is_moving or set(reports) != set(self.state.shards) or not self._is_idle(reports):
+        if self.is_resizing or set(reports) != set(self.state.shards) or not self._is_idle(reports):
             self._idle = None
             return False
         first = self._idle

@@ -65,6 +65,8 @@ class ShardPlan(msgspec.Struct, frozen=True, kw_only=True):
     quota: int = 0
     paused: bool = False
     stopped: bool = False
+    forwards: bool = False
+    """Whether to forward the pages of hosts that have moved: all hosts have arrived."""
     lease: float = 30.0
     """Seconds for which the plan holds; a shard that hears nothing for longer starts no more requests."""
 
@@ -95,6 +97,8 @@ class ShardReport(msgspec.Struct, frozen=True, kw_only=True):
     epoch: int = 0
     settled: int = 0
     """The last epoch whose hosts have all arrived and are in a durable checkpoint."""
+    forwarded: int = 0
+    """The last epoch for which all pages of hosts that moved away are in durable checkpoints of their new owners."""
     address: str = ""
     state: str = "waiting"
     """That of `CrawlStatus`, or 'waiting' (for a plan), 'moving' (hosts), 'failed'."""
@@ -119,6 +123,11 @@ class MailState(msgspec.Struct):
     """Shards whose hosts have not arrived yet."""
     written: dict[int, int] = {}
     processed: dict[int, int] = {}
+    forward_next: int = 0
+    """Of the store's records up to `forward_end`, the first that is not in the outbox for the owner of its host."""
+    forward_end: int = 0
+    forward_last: dict[int, int] = {}
+    """By receiver: number of the last message with such records."""
 
 
 def encode_message(message: TransferMessage) -> bytes:

@@ -27,6 +27,7 @@ from periplus.cluster.crawling.cluster_shard import ClusterShard
 from periplus.cluster.crawling.mail_records import Envelope, MailState, ShardPlan, ShardReport
 from periplus.cluster.crawling.mail_sender import MailSender
 from periplus.cluster.crawling.mailbox_server import HttpAnswer, MailboxServer
+from periplus.cluster.crawling.page_forwarder import PageForwarder
 from periplus.cluster.wire.signing import ClusterKey
 from periplus.crawl import ClusterCrawler, HostPartitioner
 from periplus.errors import PeriplusError, StorageConflict
@@ -85,6 +86,9 @@ class ShardRunner:
         self._conflict: StorageConflict | None = None
         self._restored_until = 0.0
         self._settled = 0
+        self._forwarder: PageForwarder | None = None
+        self._forwarded = 0
+        self._forward_last: dict[int, int] = {}
         self._seeds: tuple[str, ...] = ()
         self._stops = self._stops_performed = 0
         self._state, self._fault = "waiting", ""
@@ -126,12 +130,17 @@ class ShardRunner:
             serial=current.serial,
             epoch=current.epoch,
             settled=self._settled,
+            forwarded=self._forwarded if self._is_committed(shard) else 0,
             is_drained=not shard.outbox.total()[0] and not shard.inbox.total()[0],
             status=current.status,
             written=dict(current.written),
             processed=dict(current.processed),
             seeds=self._seeds,
         )
+
+    def _is_committed(self, shard: ClusterShard) -> bool:
+        """Return whether the receivers of all forwarded pages can no longer lose them."""
+        return not any(shard.outbox.up_to(receiver, number) for receiver, number in self._forward_last.items())
 
     def stop(self) -> None:
         """Ask for the end; a second call does not wait for requests in flight."""
@@ -188,7 +197,7 @@ class ShardRunner:
                     self._plan, self._received = plan, max(received, self._received)
             elif current is not None and plan.epoch > current.epoch:
                 common = {name: getattr(plan, name) for name in ("epoch", "shards", "previous", "addresses")}
-                self._plan = msgspec.structs.replace(current, **common)
+                self._plan = msgspec.structs.replace(current, **common, forwards=False)
 
     def _run(self) -> None:
         try:
@@ -217,12 +226,16 @@ class ShardRunner:
         )
         crawler = ClusterCrawler(self._folder, self._settings, plan.seeds, shard)
         shard.is_held = bool(shard.mail.awaiting)
+        if not shard.has_snapshot and self._number in plan.previous:
+            # How far pages were forwarded was lost with a damaged snapshot: all of them are sent again.
+            shard.mail.forward_end = crawler.count_records()
         crawler.forward_reports(shard.forward_report)
-        crawler.hold_reports(shard.is_held)
+        crawler.hold(shard.is_held)
         self._seeds = plan.seeds
         self._limit_addresses(crawler, len(shard.mail.shards))
         self._sender = MailSender(self._number, self._key, shard.outbox, self._learn_plan)
         self._sender.epoch = shard.mail.epoch
+        self._forwarder = PageForwarder(shard, crawler)
         self._shard, self._crawler, self._state = shard, crawler, "running"
         self._checkpoint()
 
@@ -250,6 +263,8 @@ class ShardRunner:
         elif new := [seed for seed in plan.seeds if seed not in self._seeds]:
             crawler.add_seeds(new)
         self._seeds = crawler.seeds()
+        if plan.forwards and plan.epoch == shard.mail.epoch and self._forwarder is not None and not shard.is_held:
+            self._forwarder.advance()
         is_going_on = crawler.step()
         sender.wake()
         if time.monotonic() - self._checkpointed >= self._durable_seconds:
@@ -269,7 +284,7 @@ class ShardRunner:
         """
         shard, crawler, sender, _ = self._parts()
         shard.is_held = True
-        crawler.hold_reports(True)
+        crawler.hold(True)
         if shard.mail.awaiting or not crawler.is_drained():
             return
         crawler.cancel_robots()
@@ -277,7 +292,7 @@ class ShardRunner:
         owner = HostPartitioner(plan.shards).owner
         for receiver, part in crawler.export_hosts(owner, self._number, plan.shards):
             shard.write_transfer(receiver, part, plan.epoch)
-        shard.begin_epoch(plan)
+        shard.begin_epoch(plan, crawler.count_records())
         sender.epoch = plan.epoch
         self._checkpoint(wait=True)
 
@@ -288,7 +303,7 @@ class ShardRunner:
         crawler.add_seeds(plan.seeds)
         self._checkpoint(wait=True)
         shard.is_held = False
-        crawler.hold_reports(False)
+        crawler.hold(False)
 
     def _checkpoint(self, wait: bool = False) -> None:
         """Write a snapshot and begin to make it durable; `wait` until it is."""
@@ -328,6 +343,8 @@ class ShardRunner:
         sender.release(mail.written)
         if not mail.awaiting:
             self._settled = mail.epoch
+            if mail.forward_next >= mail.forward_end:
+                self._forward_last, self._forwarded = mail.forward_last, mail.epoch
 
     def _finish(self) -> None:
         self._checkpoint(wait=True)

@@ -7,6 +7,7 @@ from periplus.crawl.crawler import Crawler
 from periplus.crawl.outlinks import parse_seed
 from periplus.crawl.sharding.host_transfer import HostTransfer, TransferMessage, export_hosts, import_hosts
 from periplus.crawl.sharding.mailbox import ShardMessage
+from periplus.crawl.sharding.page_transfer import PageExport, import_pages
 from periplus.records import Address, VisitReport
 from periplus.signals import append_visit_reports
 
@@ -22,9 +23,13 @@ class ClusterCrawler(Crawler):
         """Pass reported visits to hosts of other shards to `forward`."""
         self._state.forward_report = forward
 
-    def hold_reports(self, is_held: bool) -> None:
-        """Read no visit reports for now: it is not known yet which hosts are crawled here."""
+    def hold(self, is_held: bool) -> None:
+        """Start no requests and read no visit reports for now: it is not known yet which hosts are crawled here.
+
+        This applies from the next step on, without waiting for the next poll of the shard: hosts may arrive in it.
+        """
         self._reported = _NEVER if is_held else 0.0
+        self._paused |= is_held
 
     def is_drained(self) -> bool:
         """Return whether no request is in flight and no document is being parsed."""
@@ -39,6 +44,14 @@ class ClusterCrawler(Crawler):
     ) -> Iterator[tuple[int, HostTransfer]]:
         """Remove the hosts that other shards own; yield what is known about them, and for whom."""
         return export_hosts(self._state, owner, number, shards, self._now())
+
+    def count_records(self) -> int:
+        """Return the number of records in the store."""
+        return self._store.commit()
+
+    def export_pages(self, start: int, end: int, receiver: Callable[[str], int | None]) -> PageExport:
+        """Read the pages among the records `start` to `end` that belong to other shards."""
+        return PageExport(self._store, start, end, receiver)
 
     def add_seeds(self, seeds: Iterable[str]) -> None:
         """Add seeds to the crawl; those that were fetched before are not fetched again."""
@@ -59,5 +72,7 @@ class ClusterCrawler(Crawler):
             if message.transfer is not None:
                 import_hosts(self._state, message.transfer, now)
                 self._sent_seeds = len(self._state.outlinks.seeds)  # they are known to all shards
+            if message.pages:
+                import_pages(self._state, self._store, message.pages)
             if message.reports:
                 append_visit_reports(self._folder, message.reports)

@@ -10,7 +10,7 @@ hosts, 8 bytes each.
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -26,7 +26,15 @@ from periplus.frontier import Host
 from periplus.records import VisitReport
 from periplus.url import parse_address
 
-__all__ = ["HostTransfer", "TransferMessage", "export_hosts", "host_of_key", "import_hosts", "split_message"]
+__all__ = [
+    "ForwardedPage",
+    "HostTransfer",
+    "TransferMessage",
+    "export_hosts",
+    "host_of_key",
+    "import_hosts",
+    "split_message",
+]
 
 _MAX_QUEUE_BYTES: Final = 4 << 20
 """Queued URLs in one part."""
@@ -62,18 +70,28 @@ class HostTransfer(msgspec.Struct):
     """Whether this is the last part from its sender to its receiver."""
 
 
+class ForwardedPage(NamedTuple):
+    """A page of a host that has moved."""
+
+    record: bytes
+    """The fetch record, as compressed msgpack."""
+    response: bytes
+    """The WARC record of its response, compressed; b'' if it is not sent."""
+
+
 class TransferMessage(ShardMessage):
-    """A message that may also carry hosts that move, and visits reported to another shard."""
+    """A message that may also carry hosts that move, their pages, and visits reported to another shard."""
 
     transfer: HostTransfer | None = None
     reports: list[VisitReport] = msgspec.field(default_factory=list)
+    pages: list[ForwardedPage] = msgspec.field(default_factory=list)
 
     def __len__(self) -> int:
-        return super().__len__() + len(self.reports) + (self.transfer is not None)
+        return super().__len__() + len(self.reports) + len(self.pages) + (self.transfer is not None)
 
 
 def split_message(message: TransferMessage, max_bytes: int) -> Iterator[TransferMessage]:
-    """Yield a message without hosts in parts of about `max_bytes`, unless a single item is larger."""
+    """Yield a message without hosts and pages in parts of about `max_bytes`, unless a single item is larger."""
     part, size = TransferMessage(message.sender), 0
     for name in ("links", "seeds", "robots_requests", "robots_responses", "reports"):
         for item in getattr(message, name):

@@ -11,15 +11,17 @@ enforces a part of the limit by address.
     crawl/shards.json       the numbers of the shards, and the seeds
 """
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from periplus.errors import CorruptFile
+from periplus.errors import BadUrl, CorruptFile
 from periplus.files import decode_json, encode_json, make_folder, read_file, write_atomically
 from periplus.hashing import fingerprint_text
-from periplus.url import registered_domain
+from periplus.records import FetchRecord
+from periplus.url import parse_address, registered_domain
 
 __all__ = [
     "HostPartitioner",
@@ -28,6 +30,7 @@ __all__ = [
     "mailbox_dir",
     "read_topology",
     "restore_topology",
+    "select_owned",
     "shard_dir",
     "write_topology",
 ]
@@ -57,6 +60,21 @@ class HostPartitioner:
 
     def _choose(self, domain: str) -> int:
         return max(self.shards, key=lambda shard: (fingerprint_text(f"{domain} {shard}"), shard))
+
+
+def select_owned(records: Iterable[FetchRecord], shards: tuple[int, ...], number: int) -> Iterator[FetchRecord]:
+    """Yield the records of hosts that shard `number` of `shards` owns.
+
+    A store also has records of hosts that have moved to another shard: its owner has them too.
+    """
+    partitioner = HostPartitioner(shards)
+    for record in records:
+        try:
+            owner = partitioner.owner(parse_address(record.url).host)
+        except BadUrl:
+            owner = number
+        if owner == number:
+            yield record
 
 
 class Topology(msgspec.Struct, frozen=True):
