@@ -31,15 +31,20 @@ from cluster_answers import read_pages, read_queries, split
 from periplus.cluster import Broker, ClusterKey, ServingTable, ShardEntry, ShardServer, TableReader, format_address
 from periplus.cluster import write_table as write_serving_table
 from periplus.index import build_index, gather_build_statistics, sum_build_statistics
+from periplus.publish import make_published_record
 from periplus.records import FetchRecord, Query
 from periplus.search import IndexShard, LocalShards, Searcher, ShardedSearcher
 from periplus.settings import ClusterSettings, SearchSettings, Settings
+from periplus.storage import open_storage
 
 KEY: Final = ClusterKey(bytes(range(32)))
 SETTINGS: Final = msgspec.structs.replace(
     Settings(), search=SearchSettings(budget_ms=60_000), cluster=ClusterSettings(deadline=30.0)
 )
 CLIENTS: Final = 4
+PUBLICATIONS: Final = 20
+REFRESH_SECONDS: Final = 0.2
+"""How often a broker behind `periplus serve` asks its shards what they have."""
 
 
 class TimedShards(LocalShards):
@@ -61,9 +66,10 @@ class TimedShards(LocalShards):
         return replies
 
 
-def serve(folder: str, position: int, address: Any) -> None:
-    """Serve one shard, until killed."""
-    server = ShardServer(position, ("127.0.0.1", 0), KEY, SETTINGS)
+def serve(folder: str, position: int, address: Any, storage: str = "") -> None:
+    """Serve one shard, until killed. storage: of published pages, if any are to be published."""
+    opened = open_storage(storage, SETTINGS.storage, create=True) if storage else None
+    server = ShardServer(position, ("127.0.0.1", 0), KEY, SETTINGS, opened)
     server.open(1, Path(folder), position)
     server.start()
     address.put((position, server.address))
@@ -153,6 +159,41 @@ def measure_shards(folders: Sequence[Path], scratch: Path, queries: Sequence[str
     return figures
 
 
+def measure_publishing(folder: Path, scratch: Path, count: int) -> dict[str, Any]:
+    """Return how long it takes until a published page is found through both of two brokers, which refresh as served."""
+    context = multiprocessing.get_context("spawn")
+    addresses = context.Queue()
+    server = context.Process(target=serve, args=(str(folder), 0, addresses, f"file://{scratch}/storage"), daemon=True)
+    server.start()
+    try:
+        table = scratch / "table-publishing.json"
+        address = format_address(addresses.get(timeout=300)[1])
+        write_serving_table(table, ServingTable(1, 1, (ShardEntry(0, (address,)),)))
+        brokers = [Broker(TableReader.of_file(table), KEY, SETTINGS) for _ in range(2)]
+        acknowledged, visible = [], []
+        for number in range(count):
+            word = f"zeppelin{number:04}"
+            began = time.perf_counter()
+            brokers[0].publish(make_published_record("Zeppelin", word, f"https://a.test/{number}"))
+            acknowledged.append(time.perf_counter() - began)
+            waiting = list(brokers)
+            while waiting:
+                time.sleep(REFRESH_SECONDS)
+                for broker in waiting:
+                    broker.refresh()
+                waiting = [broker for broker in waiting if not broker.search(Query(word)).total]
+            visible.append(time.perf_counter() - began)
+        for broker in brokers:
+            broker.close()
+    finally:
+        server.kill()
+        server.join()
+    found, stored = quantiles(visible), quantiles(acknowledged)
+    return {"pages": count, "acknowledged_p50_ms": stored["p50_ms"], "found_p50_ms": found["p50_ms"]} | {
+        "found_most_ms": round(max(visible) * 1000, 1)
+    }
+
+
 def build_all(folder: Path, pages: Sequence[FetchRecord], counts: Sequence[int]) -> dict[int, list[Path]]:
     """Build one index, and the shards of each number of shards, with the same collection statistics."""
     statistics = sum_build_statistics([gather_build_statistics(pages)], 1)
@@ -184,8 +225,13 @@ def measure_serving(documents: int, count: int) -> dict[str, Any]:
                 f"{rows[-1]['sent_bytes_per_query']:,} bytes sent and {rows[-1]['received_bytes_per_query']:,} "
                 "received for a query"
             )
+        published = measure_publishing(shards[1][0], folder, PUBLICATIONS)
+        print(
+            f"published pages: acknowledged after {published['acknowledged_p50_ms']} ms, found through both brokers "
+            f"after {published['found_p50_ms']} ms (p50), {published['found_most_ms']} ms at most"
+        )
     figures: dict[str, Any] = {"documents": len(pages), "queries": len(queries), "cores": os.cpu_count()}
-    return figures | {"one_index": one, "clusters": rows}
+    return figures | {"one_index": one, "clusters": rows, "publishing": published}
 
 
 def main() -> None:
