@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from crawl_cluster import KEY, wait_for
 
-from periplus.cluster.crawling import cluster_shard
+from periplus.cluster.crawling import cluster_shard, mailbox_server
 from periplus.cluster.crawling.cluster_shard import ClusterShard
 from periplus.cluster.crawling.mail_folder import MailFile, MailFolder
 from periplus.cluster.crawling.mail_records import (
@@ -41,7 +41,7 @@ def server(calls):
         calls.append(body)
         return HttpAnswer(429, b"later", 7.0) if body == b"full" else HttpAnswer(200, b"answer to " + body)
 
-    server = MailboxServer(3, KEY, {"/mail": handle}, head_seconds=0.5, body_seconds=0.5, max_connections=8)
+    server = MailboxServer(3, KEY, {"/mail": handle}, head_seconds=0.5, body_seconds=0.5, max_strangers=8)
     yield server
     server.close()
 
@@ -139,14 +139,76 @@ def test_slow_bodies_and_heads_are_cut_off(server, calls):
     assert calls == []
 
 
-def test_more_connections_than_allowed_are_closed(server):
-    connections = [socket.create_connection(("127.0.0.1", server.port), timeout=20) for _ in range(8)]
-    wait_for(lambda: len(server._tasks) == 8)
-    assert send(server, b"") == b""
-    for connection in connections:
-        connection.close()
-    wait_for(lambda: not server._tasks)
-    assert MailboxClient(3, KEY, server.address).post("/mail", b"x").status == 200
+def connect(server: MailboxServer, data: bytes = b"") -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", server.port), timeout=20)
+    connection.sendall(data)
+    return connection
+
+
+def has_ended(connection: socket.socket) -> bool:
+    """Return whether the server has closed a connection, once it has or an answer has come."""
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+@pytest.fixture
+def patient_server():
+    server = MailboxServer(3, KEY, {"/mail": lambda body: HttpAnswer(200, b"yes")}, max_strangers=8, max_connections=4)
+    yield server
+    server.close()
+
+
+def test_strangers_that_are_idle_keep_nobody_out(patient_server):
+    peer = MailboxClient(3, KEY, patient_server.address)
+    assert peer.post("/mail", b"x").status == 200
+    strangers = [connect(patient_server) for _ in range(20)]
+    wait_for(lambda: patient_server.refused == 12)
+    assert all(has_ended(stranger) for stranger in strangers[:12])
+    assert MailboxClient(3, KEY, patient_server.address).post("/mail", b"x").status == 200
+    assert peer._connection.sock is not None
+    assert peer.post("/mail", b"x").status == 200
+    for stranger in strangers:
+        stranger.close()
+
+
+def test_memory_is_reserved_only_for_what_has_come(patient_server):
+    head = f"POST /mail HTTP/1.1\r\nPeriplus-Signature: s\r\nContent-Length: {MAX_BODY}\r\n\r\n".encode()
+    strangers = [connect(patient_server, head) for _ in range(7)]
+    body = b"x" * MAX_BODY
+    for _ in range(3):
+        assert MailboxClient(3, KEY, patient_server.address).post("/mail", body).status == 200
+    assert patient_server._peers._bytes == patient_server._strangers._bytes == 0
+    for stranger in strangers:
+        stranger.close()
+
+
+def test_strangers_that_send_much_are_closed_for_those_that_come_later(patient_server):
+    patient_server._strangers._max_bytes = 1 << 20
+    head = f"POST /mail HTTP/1.1\r\nPeriplus-Signature: s\r\nContent-Length: {MAX_BODY}\r\n\r\n".encode()
+    strangers = [connect(patient_server, head + b"x" * 500_000) for _ in range(2)]
+    wait_for(lambda: patient_server._strangers._bytes == 1_000_000)
+    assert MailboxClient(3, KEY, patient_server.address).post("/mail", b"x" * 900_000).status == 200
+    assert all(has_ended(stranger) for stranger in strangers)
+    wait_for(lambda: patient_server._strangers._bytes == 0)
+    for stranger in strangers:
+        stranger.close()
+
+
+def test_of_too_many_peers_the_one_that_was_idle_longest_is_closed(patient_server):
+    peers = [MailboxClient(3, KEY, patient_server.address) for _ in range(5)]
+    for peer in peers:
+        assert peer.post("/mail", b"x").status == 200
+    wait_for(lambda: len(patient_server._tasks) == 4)
+    assert has_ended(peers[0]._connection.sock)
+    assert peers[0].post("/mail", b"x").status == 200  # it connects again
+
+
+def test_a_request_that_has_waited_too_long_is_not_handled(server, calls, monkeypatch):
+    monkeypatch.setattr(mailbox_server, "_MAX_WAIT", -1.0)
+    assert MailboxClient(3, KEY, server.address).post("/mail", b"x") == (503, b"The request has waited too long.", 1.0)
+    assert calls == []
 
 
 def test_answers_of_strangers_are_refused(calls):

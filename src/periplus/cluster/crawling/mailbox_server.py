@@ -2,14 +2,17 @@
 
 It answers POST requests whose body is signed with the key of the cluster, in a signed response. Everything else is
 refused before a handler sees it: other methods, chunked or oversized bodies, unsigned, repeated and outdated requests,
-requests of another version. Heads and bodies that arrive slowly are cut off; connections and buffered bytes are
-limited. Handlers run in threads, since they wait for the disk.
+requests of another version. Heads and bodies that arrive slowly are cut off; connections and received bytes are
+limited. A connection is that of a stranger until its first request is authentic: strangers have few connections and
+little memory of their own, of which the oldest are closed first, so that they cannot keep peers out. Handlers run in
+threads, since they wait for the disk.
 """
 
 import asyncio
 import contextlib
 import socket
 import threading
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple
@@ -22,8 +25,15 @@ __all__ = ["Handler", "HttpAnswer", "MailboxServer", "request_purpose"]
 
 _MAX_HEAD: Final = 16 << 10
 _MAX_CONNECTIONS: Final = 512
+_MAX_STRANGERS: Final = 64
+"""Connections without an authentic request so far."""
 _MAX_BUFFERED: Final = 128 << 20
-"""Bytes of all bodies that are being received or handled."""
+"""Bytes of all bodies that peers have sent, and that are not handled yet."""
+_MAX_STRANGER_BYTES: Final = 64 << 20
+"""Bytes of all bodies that strangers have sent."""
+_CHUNK: Final = 1 << 16
+_MAX_WAIT: Final = 5.0
+"""Seconds for which an authentic request may wait for a thread: the sender of a plan counts on it."""
 _THREADS: Final = 8
 _LINGER_SECONDS: Final = 1.0
 _MAX_BODIES_DISCARDED: Final = 64
@@ -65,6 +75,66 @@ class _Refusal(Exception):
         self.answer = HttpAnswer(status, text.encode(), 1.0 if status == 503 else 0.0)
 
 
+class _Connection:
+    """What is known of a connection."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self.writer = writer
+        self.is_peer = False
+        self.received = 0
+        """Bytes of the body that is being received or handled."""
+
+
+class _Pool:
+    """Connections, the one that was used longest ago first, and the bytes that they have sent."""
+
+    def __init__(self, size: int, max_bytes: int) -> None:
+        self._size, self._max_bytes = size, max_bytes
+        self._connections: dict[_Connection, None] = {}
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._connections)
+
+    def add(self, connection: _Connection) -> int:
+        """Enter a connection, or note that it is used; return how many others were closed for it."""
+        self.remove(connection)
+        surplus = len(self._connections) - self._size + 1
+        for oldest in list(self._connections)[: max(0, surplus)]:
+            self._close(oldest)
+        self._connections[connection] = None
+        self._bytes += connection.received
+        return max(0, surplus)
+
+    def remove(self, connection: _Connection) -> None:
+        """Remove a connection with its bytes, if it is there."""
+        if connection in self._connections:
+            del self._connections[connection]
+            self._bytes -= connection.received
+
+    def count(self, connection: _Connection, size: int, *, may_close: bool) -> bool:
+        """Count bytes that have come, or, if negative, are released; return whether there is room for them.
+
+        With `may_close`, other connections with such bytes are closed for them, the oldest first.
+        """
+        if connection not in self._connections:  # closed for another one
+            return False
+        for other in list(self._connections) if may_close else ():
+            if self._bytes + size <= self._max_bytes:
+                break
+            if other is not connection and other.received:
+                self._close(other)
+        if size > 0 and self._bytes + size > self._max_bytes:
+            return False
+        self._bytes += size
+        connection.received += size
+        return True
+
+    def _close(self, connection: _Connection) -> None:
+        self.remove(connection)
+        connection.writer.transport.abort()
+
+
 def request_purpose(number: int, path: str) -> str:
     """Return the purpose that a request to the mailbox of a shard is signed for."""
     return f"mailbox {number} POST {path}"
@@ -85,12 +155,13 @@ class MailboxServer:
         body_seconds: float = 30.0,
         idle_seconds: float = 120.0,
         max_connections: int = _MAX_CONNECTIONS,
+        max_strangers: int = _MAX_STRANGERS,
     ) -> None:
         self._number, self._key, self._handlers = number, key, dict(handlers)
         self._guard = ReplayGuard()
         self._head_seconds, self._body_seconds, self._idle_seconds = head_seconds, body_seconds, idle_seconds
-        self._max_connections = max_connections
-        self._buffered = 0
+        self._peers = _Pool(max_connections, _MAX_BUFFERED)
+        self._strangers = _Pool(max_strangers, _MAX_STRANGER_BYTES)
         self._tasks: set[asyncio.Task[None]] = set()
         self.refused = 0
         """Requests that were refused."""
@@ -131,18 +202,17 @@ class MailboxServer:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if len(self._tasks) >= self._max_connections:
-            self.refused += 1
-            writer.transport.abort()
-            return
-        task = self._loop.create_task(self._converse(reader, writer))
+        connection = _Connection(writer)
+        self.refused += self._strangers.add(connection)
+        task = self._loop.create_task(self._converse(reader, connection))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _converse(self, reader: asyncio.StreamReader, connection: _Connection) -> None:
         """Answer the requests of one connection, one after the other."""
+        writer = connection.writer
         try:
-            while await self._answer_next(reader, writer):
+            while await self._answer_next(reader, connection):
                 pass
         except _Refusal as refusal:
             self.refused += 1
@@ -152,12 +222,15 @@ class MailboxServer:
         except (OSError, asyncio.IncompleteReadError):
             pass
         finally:
+            self._peers.remove(connection)
+            self._strangers.remove(connection)
             writer.transport.abort()
 
-    async def _answer_next(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    async def _answer_next(self, reader: asyncio.StreamReader, connection: _Connection) -> bool:
         """Answer one request; return whether another may follow."""
         try:
-            first = await asyncio.wait_for(reader.readline(), self._idle_seconds)
+            seconds = self._idle_seconds if connection.is_peer else self._head_seconds
+            first = await asyncio.wait_for(reader.readline(), seconds)
             if not first:
                 return False
             head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), self._head_seconds)
@@ -167,17 +240,25 @@ class MailboxServer:
             return False
         path, headers = _parse_head(first, head)
         length = self._content_length(path, headers)
-        self._buffered += length
         try:
-            body = await self._read_body(reader, length)
-            purpose = request_purpose(self._number, path)
-            answer, nonce = await self._loop.run_in_executor(self._threads, self._handle, path, purpose, headers, body)
-            self.received_bytes += len(first) + len(head) + length
-            signature = sign_header(self._key, f"answer to {purpose} {answer.status}", answer.body, context=nonce)
-            await self._send(writer, answer, {SIGNATURE_HEADER: signature})
-        finally:
-            self._buffered -= length
+            body = await asyncio.wait_for(self._read_body(reader, connection, length), self._body_seconds)
+        except TimeoutError:
+            raise _Refusal(408, "The body arrives too slowly.") from None
+        arrived, purpose, run = time.monotonic(), request_purpose(self._number, path), self._loop.run_in_executor
+        nonce = await run(self._threads, self._authenticate, purpose, headers, body)
+        self._admit(connection)
+        answer = await run(self._threads, self._handle, path, body, arrived)
+        self.received_bytes += len(first) + len(head) + length
+        signature = sign_header(self._key, f"answer to {purpose} {answer.status}", answer.body, context=nonce)
+        await self._send(connection.writer, answer, {SIGNATURE_HEADER: signature})
+        self._peers.count(connection, -connection.received, may_close=False)
         return True
+
+    def _admit(self, connection: _Connection) -> None:
+        """Enter the connection as that of a peer, used just now; it had an authentic request."""
+        self._strangers.remove(connection)
+        connection.is_peer = True
+        self.refused += self._peers.add(connection)
 
     def _content_length(self, path: str, headers: dict[str, str]) -> int:
         """Return the length of the body; refuse a request before its body is read wherever that is possible."""
@@ -190,30 +271,41 @@ class MailboxServer:
             raise _Refusal(411)
         if len(text) > 10 or int(text) > MAX_BODY:
             raise _Refusal(413, f"A message may have {MAX_BODY:,} bytes.")
-        if self._buffered + int(text) > _MAX_BUFFERED:
-            raise _Refusal(503, "Too many messages arrive at once.")
         return int(text)
 
-    async def _read_body(self, reader: asyncio.StreamReader, length: int) -> bytes:
-        try:
-            return await asyncio.wait_for(reader.readexactly(length), self._body_seconds)
-        except TimeoutError:
-            raise _Refusal(408, "The body arrives too slowly.") from None
+    async def _read_body(self, reader: asyncio.StreamReader, connection: _Connection, length: int) -> bytes:
+        pool = self._peers if connection.is_peer else self._strangers
+        parts = []
+        while length:
+            part = await reader.read(min(length, _CHUNK))
+            if not part:
+                raise asyncio.IncompleteReadError(b"", length)
+            if not pool.count(connection, len(part), may_close=not connection.is_peer):
+                raise _Refusal(503, "Too many messages arrive at once.")
+            parts.append(part)
+            length -= len(part)
+        return b"".join(parts)
 
-    def _handle(self, path: str, purpose: str, headers: dict[str, str], body: bytes) -> tuple[HttpAnswer, bytes]:
-        """Check the signature and call the handler, in a thread; return the answer and the nonce of the request."""
+    def _authenticate(self, purpose: str, headers: dict[str, str], body: bytes) -> bytes:
+        """Check the signature, in a thread; return the nonce of the request."""
         try:
             signature = read_header(self._key, purpose, headers.get(SIGNATURE_HEADER.lower()), body, self._guard)
         except WrongVersion as error:
             raise _Refusal(426, str(error)) from None
         except Unauthenticated as error:
             raise _Refusal(401, str(error)) from None
+        return signature.nonce
+
+    def _handle(self, path: str, body: bytes, arrived: float) -> HttpAnswer:
+        """Return the answer of the handler, in a thread."""
+        if time.monotonic() - arrived > _MAX_WAIT:
+            return HttpAnswer(503, b"The request has waited too long.", 1.0)
         try:
-            return self._handlers[path](body), signature.nonce
+            return self._handlers[path](body)
         except PeriplusError as error:
-            return HttpAnswer(503, str(error).encode(), 1.0), signature.nonce
+            return HttpAnswer(503, str(error).encode(), 1.0)
         except Exception as error:  # the fault of one request must not end the connection without an answer
-            return HttpAnswer(500, type(error).__name__.encode()), signature.nonce
+            return HttpAnswer(500, type(error).__name__.encode())
 
     async def _send(
         self, writer: asyncio.StreamWriter, answer: HttpAnswer, headers: dict[str, str], last: bool = False
