@@ -106,8 +106,7 @@ class ClusterShard:
         self.inbox = MailFolder(folder / "crawl" / "inbox")
         self.plan, self._renewed = plan, time.monotonic() if received is None else received
         self.status = ShardStatus()
-        self.has_snapshot = False
-        """Whether the state of the mail comes from a snapshot."""
+        self.has_snapshot = False  # whether the state of the mail comes from one
         self.is_held = False
         """Whether the crawl is paused because hosts move."""
         joins = shard not in plan.previous and bool(plan.previous)
