@@ -89,13 +89,7 @@ class ClusterShard:
     supervised = True
 
     def __init__(
-        self,
-        folder: Path,
-        shard: int,
-        plan: ShardPlan,
-        *,
-        restored_until: float = 0.0,
-        received: float | None = None,
+        self, folder: Path, shard: int, plan: ShardPlan, *, restored_until: float = 0.0, received: float | None = None
     ) -> None:
         """Send and receive as `shard`, by a plan that was `received` at that time, or just now.
 
