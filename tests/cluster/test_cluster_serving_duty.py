@@ -1,15 +1,18 @@
 """The switch from one generation of the index to the next, without Ray."""
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from unit_hosts import TableHost
 
 from conditions import wait_until
-from periplus.cluster import ClusterTopology, ServingDuty, Unit, decode_table, new_topology
+from periplus.cluster import ClusterTopology, ServingDuty, Unit, decode_table, list_generations, new_topology
 from periplus.cluster.control.ray_host import Probe
 from periplus.cluster.control.replica_worker import GenerationCommand
 from periplus.errors import ClusterError
+from periplus.settings import StorageSettings
+from periplus.storage import Storage, open_storage
 
 
 class ReplicaTable(TableHost):
@@ -45,9 +48,9 @@ class ReplicaTable(TableHost):
 class Serving:
     """A duty and the topology that it changes."""
 
-    def __init__(self) -> None:
+    def __init__(self, storage: Storage | None = None) -> None:
         self.host = ReplicaTable()
-        self.duty = ServingDuty(self.host)
+        self.duty = ServingDuty(self.host, storage)
         self.topology: ClusterTopology = msgspec.structs.replace(
             new_topology(2, 2), serving=True, generation=1, generation_shards=(0, 1)
         )
@@ -109,3 +112,56 @@ def test_a_replica_that_is_gone_is_not_asked() -> None:
     serving.step()
     shards = serving.host.tables[-1].shards
     assert [list(shard.replicas) for shard in shards] == [["10.0.0.2:80"], []], "the shard is named, without replicas"
+
+
+def test_a_replica_that_is_slow_to_answer_a_probe_is_still_asked() -> None:
+    serving = Serving()
+    serving.step_until(lambda: serving.topology.served_generation == 1)
+    serving.step_until(lambda: [len(shard.replicas) for shard in serving.host.tables[-1].shards] == [2, 2])
+    slow = Unit("replica", 0, 0)
+
+    def observe() -> list[int]:
+        probes = {**serving.host.probes(), slow: Probe("starting", {})}
+        serving.duty.observe(serving.topology, probes)
+        return [len(shard.replicas) for shard in serving.host.tables[-1].shards]
+
+    assert observe() == [2, 2]
+    assert observe() == [2, 2]
+    serving.step()
+    assert observe() == [2, 2], "it has answered in between"
+    for _ in range(4):
+        observe()
+    assert observe() == [1, 2], "it does not answer any more"
+
+
+def test_the_last_generation_is_closed_after_brokers_have_opened_the_next() -> None:
+    """That a broker was sent the table is not enough: it plans for the new generation first."""
+    serving = Serving()
+    serving.step_until(lambda: all(held == {1} for held in serving.host.open.values()))
+    serving.step_until(lambda: serving.topology.served_generation == 1)
+    before = serving.host.tables[-1].version
+    probes = serving.host.probes
+    serving.host.probes = lambda: {  # type: ignore[method-assign]
+        **probes(),
+        Unit("broker", 0): Probe("running", {"state": "serving", "table": before}),
+    }
+    serving.topology = msgspec.structs.replace(serving.topology, generation=2)
+    serving.step_until(lambda: serving.topology.served_generation == 2)
+    for _ in range(3):
+        serving.step()
+    assert all(held == {1, 2} for held in serving.host.open.values())
+    serving.host.probes = probes  # type: ignore[method-assign]
+    serving.step_until(lambda: all(held == {2} for held in serving.host.open.values()))
+
+
+def test_generations_before_the_last_but_one_are_removed_from_storage(tmp_path: Path) -> None:
+    storage = open_storage(f"file://{tmp_path}", StorageSettings(), create=True)
+    for generation in (1, 2, 3, 4, 5):
+        storage.put(f"generations/{generation:08d}/shards/00/index/x", b"x")
+    serving = Serving(storage)
+    serving.topology = msgspec.structs.replace(serving.topology, generation=3, served_generation=3)
+    held = Unit("replica", 1, 1)
+    serving.host.open[held] = {3}
+    serving.host.open[Unit("replica", 0, 0)] = {2, 3}
+    serving.step_until(lambda: all(generations == {3} for generations in serving.host.open.values()))
+    serving.step_until(lambda: list_generations(storage) == [2, 3, 4, 5])

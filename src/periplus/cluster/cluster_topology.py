@@ -80,10 +80,13 @@ class ClusterTopology(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     statistics_epoch: int = 0
     """The collection statistics that the generation was built with; 0 is none."""
     generation_shards: tuple[int, ...] = ()
-    """The shards that the generation was built of."""
+    """The shards that the generation was built of: those that have pages."""
+    generation_owners: tuple[int, ...] = ()
+    """The shards that owned hosts then, also without pages: published pages belong to them."""
     served_generation: int = 0
     """The generation that brokers ask for; another one than `generation` until all replicas have opened that."""
     served_shards: tuple[int, ...] = ()
+    served_owners: tuple[int, ...] = ()
     seeds: tuple[str, ...] = ()
     crawling: bool = False
     """Whether crawl shards are to run."""

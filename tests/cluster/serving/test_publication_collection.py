@@ -92,7 +92,7 @@ def test_what_is_killed_while_removing_is_removed_later(storage: Storage, monkey
     mark_built(storage, 0, 7, [first, *rest])  # built again, elsewhere
 
     def killed(self: PublicationLog, names: Any) -> None:
-        self._storage.delete([f"{self._prefix}/{first}"])
+        self._storage.delete([self._path(first)])
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -107,6 +107,6 @@ def test_a_damaged_publication_stays_in_the_log(storage: Storage, tmp_path: Path
     log = PublicationLog(storage, 0)
     publish(log, 1, 2)
     damaged = next(iter(log.names()))
-    (tmp_path / "storage" / "shards" / "00" / "publications" / damaged).write_bytes(b"?")
+    (tmp_path / "storage" / "shards" / "00" / "publications" / damaged[:8] / damaged).write_bytes(b"?")
     assert len(collect_publications(log, tmp_path / "shard", STORE)) == 1
     assert len(log.names()) == 2

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from periplus.app.clusters.broker_process import BrokerArguments
+from periplus.app.serving.broker_server import OPENED_SUFFIX
 from periplus.errors import BadInput, ClusterError, FolderInUse, NothingHere, PeriplusError
 from periplus.files import make_folder, write_atomically
 from periplus.settings import Settings
@@ -40,7 +41,7 @@ def make_duties(settings: Settings, key: "ClusterKey", storage: "Storage", host:
     """Return the duties of a coordinator."""
     from periplus.cluster import CrawlDuty, ServingDuty
 
-    return CrawlDuty(settings, key, storage), ServingDuty(host)
+    return CrawlDuty(settings, key, storage), ServingDuty(host, storage)
 
 
 class BuildCommand(msgspec.Struct, frozen=True):
@@ -219,6 +220,7 @@ class BrokerWorker:
         folder = Path(spec.node_dir) / f"broker-{spec.number:02d}"
         make_folder(folder)
         self._folder, self._table, self._ready = folder, folder / "serving.json", folder / "ready"
+        self._opened = self._table.with_suffix(OPENED_SUFFIX)
         self._ready.unlink(missing_ok=True)
         self._version = 0
         self._process: subprocess.Popen[bytes] | None = None
@@ -237,7 +239,7 @@ class BrokerWorker:
         return {
             "state": "serving" if is_ready else "starting",
             "url": url if is_ready else "",
-            "table": self._version,
+            "table": self._read_opened() if is_ready else 0,
             "process": process.pid if process is not None else 0,
             "restarts": max(0, self._restarts),
         }
@@ -247,6 +249,13 @@ class BrokerWorker:
             return self._ready.read_text().partition(" ")
         except OSError:
             return "", "", ""
+
+    def _read_opened(self) -> int:
+        """Return the version of the table that queries are answered by, as the process has written it."""
+        try:
+            return int(self._opened.read_text())
+        except (OSError, ValueError):
+            return 0
 
     def call(self, command: str, argument: bytes) -> bytes:
         """Execute 'table': write the serving table, which the broker reads again."""
@@ -276,6 +285,7 @@ class BrokerWorker:
         settings = self._spec.settings
         serve = change(settings.serve, port=settings.serve.port + self._spec.number if settings.serve.port else 0)
         self._ready.unlink(missing_ok=True)
+        self._opened.unlink(missing_ok=True)
         arguments = BrokerArguments(
             settings.folder,
             change(settings, serve=serve),

@@ -2,30 +2,37 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from periplus.app.kernel_compilation import compile_kernels
 from periplus.app.observer import SILENT, Observer
 from periplus.errors import BadInput
-from periplus.files import open_data_folder
+from periplus.files import open_data_folder, write_atomically
 from periplus.settings import Settings
 
 if TYPE_CHECKING:
     from periplus.cluster import Broker, ClusterKey
     from periplus.serve import PublishReceipt, PublishRequest, ServerResources
 
-__all__ = ["open_broker_server", "serve_broker"]
+__all__ = ["OPENED_SUFFIX", "open_broker_server", "serve_broker"]
+
+OPENED_SUFFIX: Final = ".opened"
+"""Of the file, beside the serving table, with the version that queries are answered by."""
 
 
 def open_broker_server(folder: Path, settings: Settings, table: Path, key: "ClusterKey") -> "ServerResources":
     """Open what one process serves a cluster with.
 
-    folder: where the keys of the API are, the same for all brokers; table: the file of the serving table.
+    folder: where the keys of the API are, the same for all brokers;
+    table: the file of the serving table; beside it, its version is written once it is used.
     """
     from periplus.cluster import Broker, TableReader
     from periplus.serve import Actions, ApiKeys, ServerResources
 
-    broker = Broker(TableReader.of_file(table), key, settings)
+    def on_table(version: int) -> None:
+        write_atomically(table.with_suffix(OPENED_SUFFIX), str(version).encode())
+
+    broker = Broker(TableReader.of_file(table), key, settings, on_table)
     keys = ApiKeys(open_data_folder(folder, create=True))
     keys.ensure_file()
     actions = _BrokerActions(broker)

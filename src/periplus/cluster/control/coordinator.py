@@ -258,7 +258,10 @@ class Coordinator:
         if generation <= self.topology.generation:
             raise BadInput(f"Generation {self.topology.generation} is served already, {generation} is older.")
         return self.update(
-            generation=generation, statistics_epoch=statistics_epoch, generation_shards=tuple(sorted(shards))
+            generation=generation,
+            statistics_epoch=statistics_epoch,
+            generation_shards=tuple(sorted(shards)),
+            generation_owners=self.topology.owner_numbers,
         )
 
     def resize(self, shards: Sequence[int]) -> ClusterTopology:

@@ -6,6 +6,8 @@ from periplus.cluster.control.coordinator_actor import key_path
 from periplus.cluster.control.unit_actor import UnitSpec
 from periplus.cluster.crawling import ShardRunner
 from periplus.cluster.crawling.shard_checkpoints import ShardCheckpoints
+from periplus.cluster.serving.serving_table import format_address
+from periplus.cluster.wire.listening import choose_port
 from periplus.cluster.wire.signing import load_key
 from periplus.errors import BadInput
 from periplus.files import make_folder
@@ -20,6 +22,7 @@ class CrawlWorker:
     """Runs the crawl of a shard."""
 
     def __init__(self, spec: UnitSpec) -> None:
+        self._spec = spec
         settings = spec.settings
         storage = open_storage(settings.storage.url, settings.storage)
         self._checkpoints = ShardCheckpoints(storage, spec.number)
@@ -29,7 +32,8 @@ class CrawlWorker:
             settings,
             spec.number,
             load_key(key_path(settings)),
-            host=spec.address,
+            host=spec.listen_address,
+            port=choose_port(spec.listen_address, settings.cluster),
             checkpoints=self._checkpoints,
         )
         self._runner.start()
@@ -39,7 +43,7 @@ class CrawlWorker:
         report = self._runner.status()
         return {
             "state": report.state,
-            "address": self._runner.address,
+            "address": format_address((self._spec.address, int(self._runner.address.rpartition(":")[2]))),
             "instance": self._runner.instance,
             "pages": report.status.pages if report.status is not None else 0,
             "fault": report.fault,

@@ -10,6 +10,7 @@ import msgspec
 from periplus import __version__
 from periplus.cluster.control.placement import NodeView, Unit, parse_unit
 from periplus.cluster.control.unit_actor import UnitActor, UnitSpec, WorkerFactory
+from periplus.cluster.wire.listening import is_wildcard
 from periplus.errors import ClusterError, PeriplusError
 from periplus.settings import Settings
 
@@ -86,7 +87,8 @@ class RayHost:
             settings=self._settings,
             node_dir=self.node_dir(node),
             node=node.id,
-            address=cluster.bind or node.address,
+            address=node.address if is_wildcard(cluster.bind) else cluster.bind,
+            bind=cluster.bind,
             term=term,
         )
         options = {

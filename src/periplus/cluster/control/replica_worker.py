@@ -11,8 +11,9 @@ from periplus.cluster.control.coordinator_actor import key_path
 from periplus.cluster.control.generation_store import restore_generation
 from periplus.cluster.control.topology_store import read_topology_record
 from periplus.cluster.control.unit_actor import UnitSpec
-from periplus.cluster.serving.generation_switch import close_generation
+from periplus.cluster.serving.serving_table import format_address
 from periplus.cluster.serving.shard_server import ShardServer
+from periplus.cluster.wire.listening import choose_port
 from periplus.cluster.wire.signing import load_key
 from periplus.errors import BadInput, PeriplusError
 from periplus.files import make_folder
@@ -32,6 +33,10 @@ class GenerationCommand(msgspec.Struct, frozen=True):
     generation: int
     position: int = 0
     """Of the shard among those of the generation, from 0 on."""
+    owners: tuple[int, ...] = ()
+    """The shards that own hosts in this generation."""
+    shards: tuple[int, ...] = ()
+    """The shards of the generation."""
 
 
 class ReplicaWorker:
@@ -43,8 +48,11 @@ class ReplicaWorker:
         self._lock = threading.Lock()
         self._fault = ""
         self._opened: dict[int, float] = {}
+        self._closed: set[int] = set()
+        """Generations that are to be closed, and whose folders are still there."""
         self._key = load_key(key_path(spec.settings))
-        self._server = ShardServer(spec.number, (spec.address, 0), self._key, spec.settings, self._storage)
+        listen = (spec.listen_address, choose_port(spec.listen_address, spec.settings.cluster))
+        self._server = ShardServer(spec.number, listen, self._key, spec.settings, self._storage)
         self._server.start()
         make_folder(spec.folder)
         self._open_served()
@@ -54,12 +62,12 @@ class ReplicaWorker:
         topology = read_topology_record(self._storage)
         if topology is None:
             return
-        for generation, shards in (
-            (topology.served_generation, topology.served_shards),
-            (topology.generation, topology.generation_shards),
+        for generation, shards, owners in (
+            (topology.served_generation, topology.served_shards, topology.served_owners),
+            (topology.generation, topology.generation_shards, topology.generation_owners),
         ):
             if generation and self._spec.number in shards:
-                self._open(GenerationCommand(generation, shards.index(self._spec.number)))
+                self._open(GenerationCommand(generation, shards.index(self._spec.number), owners, shards))
         for path in self._spec.folder.glob("generation-*"):
             if path.name not in {self._folder(generation).name for generation in self._opened}:
                 shutil.rmtree(path, ignore_errors=True)
@@ -74,7 +82,7 @@ class ReplicaWorker:
             folder = self._folder(command.generation)
             restore_generation(self._storage, command.generation, self._spec.number, folder)
             self._warm_up(folder)
-            self._server.open(command.generation, folder, command.position)
+            self._server.open(command.generation, folder, command.position, command.owners, command.shards)
             self._opened[command.generation] = command.position
 
     def _warm_up(self, folder: Path) -> None:
@@ -86,16 +94,26 @@ class ReplicaWorker:
             searcher.search(Query(words, explain=words != _WARM_UP[0]))
 
     def describe(self) -> dict[str, Any]:
-        """Return address, open generations and figures."""
+        """Return address, open generations and figures; remove the folders of generations that are closed."""
         health = self._server.health()
-        host, port = self._server.address
+        self._remove_closed({generation.generation for generation in health.generations})
         return {
             "state": "serving" if self._opened else "empty",
-            "address": f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
+            "address": format_address((self._spec.address, self._server.address[1])),
             "generations": sorted(self._opened),
             "requests": health.requests,
             "fault": self._fault,
         }
+
+    def _remove_closed(self, still_open: set[int]) -> None:
+        """Remove the folders of generations that no query uses any more."""
+        if self._closed and self._lock.acquire(blocking=False):  # otherwise a generation is being opened: later
+            try:
+                for generation in self._closed - still_open - set(self._opened):
+                    shutil.rmtree(self._folder(generation), ignore_errors=True)
+                    self._closed.discard(generation)
+            finally:
+                self._lock.release()
 
     def call(self, command: str, argument: bytes) -> bytes:
         """Execute 'open' or 'close' of a generation."""
@@ -108,9 +126,10 @@ class ReplicaWorker:
                 self._fault = str(error)
                 raise
         elif command == "close":
-            close_generation(self._server.address, self._key, order.generation)
+            self._server.close_generation(order.generation)
             with self._lock:
                 self._opened.pop(order.generation, None)
+                self._closed.add(order.generation)
         else:
             raise BadInput(f"A replica has no command {command!r}.")
         return b""

@@ -28,6 +28,8 @@ class UnitSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Identifies the node in Ray."""
     address: str
     """The address at which other nodes reach this one."""
+    bind: str = ""
+    """The address to listen at; none is `address`."""
     term: int
     """The term of the coordinator that starts the unit."""
     periplus: str = __version__
@@ -36,6 +38,11 @@ class UnitSpec(msgspec.Struct, frozen=True, kw_only=True):
     def unit(self) -> Unit:
         """The unit."""
         return Unit(self.kind, self.number, self.copy)
+
+    @property
+    def listen_address(self) -> str:
+        """The address that servers of the unit listen at."""
+        return self.bind or self.address
 
     @property
     def folder(self) -> Path:

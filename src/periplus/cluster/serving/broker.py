@@ -7,14 +7,14 @@ wholly in the one that it began with; if a replica no longer has what the query 
 import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from periplus.cluster.serving.publication_log import encode_publication
 from periplus.cluster.serving.replica_group import GroupStatistics, QueryContext, ReplicaGroup
-from periplus.cluster.serving.serving_table import ServingTable, TableReader
+from periplus.cluster.serving.serving_table import ServingTable, TableReader, serving_shard
 from periplus.cluster.serving.shard_messages import CATCH_UP, PUBLISH, PublishMessage
 from periplus.cluster.wire.peer_connection import PeerAddress, PeerConnection, call_peer
 from periplus.cluster.wire.signing import ClusterKey
@@ -31,6 +31,8 @@ _MISSING_NOTE: Final = "shards did not answer."
 _PUBLISH_SECONDS: Final = 10.0
 _NOTIFY_SECONDS: Final = 1.0
 _MIN_REPEAT_SECONDS: Final = 0.05
+_MAX_NUMBERS: Final = 8
+"""Attempts to publish a page with a number above that of others."""
 
 
 class _GenerationGroup:
@@ -80,12 +82,20 @@ class _Generation:
 class Broker:
     """Answers queries over all shards of a cluster, from many threads."""
 
-    def __init__(self, reader: TableReader, key: ClusterKey, settings: Settings) -> None:
-        self._reader, self._key, self._settings = reader, key, settings
+    def __init__(
+        self,
+        reader: TableReader,
+        key: ClusterKey,
+        settings: Settings,
+        on_table: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        """on_table: called with the version of each table, once queries are answered by it."""
+        self._reader, self._key, self._settings, self._on_table = reader, key, settings, on_table
         self._group = ReplicaGroup(key, settings.cluster, reader.table)
         self._lock = threading.Lock()
         self._table = reader.table
         self._current = _Generation(self._group, reader.table, settings)
+        on_table(reader.table.version)
 
     def close(self) -> None:
         """Close all connections."""
@@ -107,10 +117,11 @@ class Broker:
         if table.version == before.version:
             return False
         self._group.update(table)
-        numbers = tuple(entry.number for entry in table.shards)
+        numbers = table.numbers
         if table.generation != before.generation or numbers != self._current.shards.numbers:
             self._current = _Generation(self._group, table, self._settings)
         self._table = table
+        self._on_table(table.version)
         return True
 
     def search(self, query: Query, limits: SearchLimits | None = None) -> ResultPage:
@@ -181,11 +192,19 @@ class Broker:
         from periplus.crawl import HostPartitioner  # a broker that publishes nothing does without the crawler
 
         table = self._table
-        owner = HostPartitioner(tuple(entry.number for entry in table.shards)).owner(parse_address(record.url).host)
-        addresses = next(entry.addresses for entry in table.shards if entry.number == owner)
+        owner = HostPartitioner(table.owners or table.numbers).owner(parse_address(record.url).host)
+        shard = serving_shard(owner, table.numbers)
+        addresses = next(entry.addresses for entry in table.shards if entry.number == shard)
         publication = encode_publication(record)
-        body = msgspec.msgpack.encode(PublishMessage(*publication))
-        accepted = self._publish_to_any(owner, addresses, body)
+        for _ in range(_MAX_NUMBERS):
+            body = msgspec.msgpack.encode(PublishMessage(*publication, owner))
+            accepted, last = self._publish_to_any(shard, addresses, body)
+            if not last:
+                break
+            # The page was published by a clock that is ahead of ours: what comes later counts.
+            publication = publication.renumbered(max(last + 1, time.time_ns()))
+        else:
+            raise Overloaded("Too many pages are published at once.", "Try again later.")
         for address in addresses:
             if address != accepted:
                 threading.Thread(target=self._notify, args=(address,), daemon=True).start()
@@ -195,20 +214,20 @@ class Broker:
         address = parse_address(url)
         self.publish(FetchRecord(address.url, address.key, Outcome.GONE, time.time(), 410))
 
-    def _publish_to_any(self, shard: int, addresses: Sequence[PeerAddress], body: bytes) -> PeerAddress:
-        """Send a publication to the replicas of a shard until one has it; return which."""
-        end, error = time.monotonic() + _PUBLISH_SECONDS, None
+    def _publish_to_any(self, shard: int, addresses: Sequence[PeerAddress], body: bytes) -> tuple[PeerAddress, int]:
+        """Send a publication to the replicas of a shard until one answers; return which, and what."""
+        end, error = time.monotonic() + _PUBLISH_SECONDS, Exception("no replica")
         order = self._group.order_by_state(shard, addresses)
         for number, address in enumerate(order):
             share = (end - time.monotonic()) / (len(order) - number)
             try:
-                _call(address, self._key, PUBLISH, body, max(0.1, share))
-                return address
+                reply = _call(address, self._key, PUBLISH, body, max(0.1, share))
+                return address, msgspec.msgpack.decode(reply, type=int)
             except BadInput:
                 raise
-            except PeriplusError as failure:
+            except (PeriplusError, msgspec.MsgspecError) as failure:
                 error = failure
-        raise Overloaded(f"Shard {shard} does not accept pages at present: {error or 'no replica'}", "Try again later.")
+        raise Overloaded(f"Shard {shard} does not accept pages at present: {error}", "Try again later.")
 
     def _notify(self, address: PeerAddress) -> None:
         try:

@@ -54,7 +54,7 @@ class QueryContext:
         """Who has retrieved, by shard."""
         self.missing: set[int] = set()
         self.is_stale = False
-        """Whether a replica no longer has the generation, or the documents that it retrieved."""
+        """Whether a shard did not answer because it no longer has the generation, or what it retrieved."""
         self.hedges = 0
 
 
@@ -142,7 +142,7 @@ class ReplicaGroup:
             attempts = fan_out.begin(begin)
         self._run(exchange, fan_out, attempts)
         context.missing.update(fan_out.missing)
-        context.is_stale |= exchange.is_stale or (exchange.is_pinned and bool(fan_out.missing))
+        context.is_stale |= any(n in exchange.stale or exchange.is_pinned for n in fan_out.missing)
         context.hedges += fan_out.hedges
         self._hedges += fan_out.hedges
         if method in _STICKY:
@@ -262,7 +262,8 @@ class _Exchange:
         self._retried: set[Attempt] = set()
         self.replies: dict[int, Any] = {}
         self.senders: dict[int, PeerAddress] = {}
-        self.is_stale = False
+        self.stale: set[int] = set()
+        """Shards of which a replica did not have the generation, or the documents that it retrieved."""
 
     def send(self, attempt: Attempt, *, fresh: bool = False) -> None:
         """Send the request of an attempt; raise `ClusterError` if that fails at once."""
@@ -317,7 +318,8 @@ class _Exchange:
     def _accept(self, attempt: Attempt, frame: Frame) -> _Outcome:
         if frame.status != Status.OK:
             error = remote_error(attempt.address, frame)
-            self.is_stale |= isinstance(error, NothingHere)
+            if isinstance(error, NothingHere):
+                self.stale.add(attempt.shard)
             return _Outcome(attempt, error, refused=True)
         try:
             reply = decode_reply(self.method, frame.body)

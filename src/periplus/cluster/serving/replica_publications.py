@@ -1,46 +1,98 @@
-"""Published pages in the index of one replica: applied from the log of the shard, whoever has written them there.
+"""Published pages in the index of one replica: applied from the logs in storage, whoever has written them there.
 
     FOLDER/publications.txt    the names of what was applied to this folder, a line each
 
 A publication is applied by adding it to the inbox of the folder, which a thread indexes. It is applied once, unless the
 process ends between the two steps: applying it again does no harm. Of several for one URL the latest counts.
+
+A shard applies the pages of the hosts that it owns in this generation. Mostly these are in its own log; what was
+published while other shards owned the hosts is in theirs, which are read when the folder is opened and now and then.
 """
 
 import contextlib
 import logging
 import threading
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from periplus.cluster.serving.publication_log import Publication, PublicationLog
+from periplus.cluster.serving.publication_log import Publication, PublicationLog, list_logs
+from periplus.cluster.serving.serving_table import serving_shard
 from periplus.errors import BadInput, CorruptFile, PeriplusError
 from periplus.files import disk_errors
-from periplus.publish import Inbox, background_publisher
+from periplus.publish import Inbox, background_publisher, publish_pending
+from periplus.records import FetchRecord
 from periplus.settings import Settings
+from periplus.storage import Storage
+from periplus.url import parse_address
+from periplus.writer_queue import queue_for_lock
 
-__all__ = ["ReplicaPublications"]
+if TYPE_CHECKING:
+    from periplus.crawl import HostPartitioner
+
+__all__ = ["PublicationSource", "ReplicaPublications"]
 
 _LOG: Final = logging.getLogger("periplus.cluster")
 _FILE: Final = "publications.txt"
-_MAX_BATCH: Final = 1_000
-"""Publications that are applied in one go."""
+_WHOLE_SECONDS: Final = 30.0
+"""Between two times that all logs are listed whole; in between, what is new in the own ones is."""
+_LOCK_SECONDS: Final = 60.0
+
+
+class PublicationSource:
+    """The logs that a shard applies in one generation, and the hosts that it owns."""
+
+    def __init__(self, storage: Storage, shard: int, owners: Sequence[int] = (), served: Sequence[int] = ()) -> None:
+        """owners: the shards that own hosts; served: those that have an index. Without them, the shard owns all."""
+        self._storage, self._shard, self._served = storage, shard, tuple(served)
+        self._partitioner: HostPartitioner | None = None
+        if owners and served:
+            from periplus import crawl  # a replica without owners does without the crawler
+
+            self._partitioner = crawl.HostPartitioner(tuple(owners))
+        own = [n for n in owners if serving_shard(n, self._served) == shard] if self._partitioner else [shard]
+        self._own = {number: PublicationLog(storage, number) for number in own}
+        self._logs = dict(self._own)
+
+    def owns(self, record: FetchRecord) -> bool:
+        """Return whether the host of a page belongs to this shard."""
+        if self._partitioner is None:
+            return True
+        owner = self._partitioner.owner(parse_address(record.url).host)
+        return serving_shard(owner, self._served) == self._shard
+
+    def names(self, after: str | None) -> Iterator[tuple[PublicationLog, str, int]]:
+        """Yield publications with their logs, the oldest first; with `after`, as `PublicationLog.names`."""
+        logs = self._own
+        if after is None and self._partitioner is not None:
+            for number in list_logs(self._storage):
+                self._logs.setdefault(number, PublicationLog(self._storage, number))
+            logs = self._logs
+        entries = [(name, log, length) for log in logs.values() for name, length in log.names(after=after).items()]
+        for name, log, length in sorted(entries, key=lambda entry: entry[0]):
+            yield log, name, length
 
 
 class ReplicaPublications:
     """What was published since a generation was built, in the folder of that generation on this replica."""
 
-    def __init__(self, folder: Path, settings: Settings, log: PublicationLog | None) -> None:
+    def __init__(self, folder: Path, settings: Settings, source: PublicationSource | None) -> None:
+        self._folder, self._settings = folder, settings
         self._path = folder / _FILE
-        self._log = log
+        self._source = source
+        self._others: set[str] = set()
+        """Names of publications of other shards, which are not applied here."""
+        self._listed = -_WHOLE_SECONDS
         self._lock = threading.Lock()
         self._names: set[str] = set()
+        self._last = ""
+        """The highest name."""
         self._latest: dict[str, str] = {}
         """By key of the URL, the name of the latest publication."""
         self._inbox = Inbox(folder)
         self._stack = contextlib.ExitStack()
         self._read()
-        if log is not None:
-            self._stack.enter_context(background_publisher(folder, settings))
 
     @property
     def count(self) -> int:
@@ -56,41 +108,72 @@ class ReplicaPublications:
 
     def _note(self, name: str) -> None:
         self._names.add(name)
+        self._last = max(self._last, name)
         key = name[21:37]
         self._latest[key] = max(name, self._latest.get(key, ""))
 
     def apply(self, publication: Publication) -> bool:
-        """Apply a publication, unless it was; return whether it was new. It is durable in this folder then."""
+        """Apply a publication, unless it was, or is of another shard; return whether it was applied.
+
+        It is durable in this folder then.
+        """
         with self._lock:
-            if publication.name in self._names:
+            name = publication.name
+            if name in self._names or name in self._others:
                 return False
-            if publication.name > self._latest.get(publication.name[21:37], ""):
+            record = publication.record()
+            if self._source is not None and not self._source.owns(record):
+                self._others.add(name)
+                return False
+            if name > self._latest.get(name[21:37], ""):
                 try:
-                    self._inbox.add_record(publication.record())
+                    self._inbox.add_record(record)
                 except BadInput as error:  # deleted here, or not a page: it will not become one
                     _LOG.warning("A publication is left out: %s", error)
             with disk_errors(self._path), self._path.open("a", encoding="ascii") as file:
-                file.write(publication.name + "\n")
-            self._note(publication.name)
+                file.write(name + "\n")
+            self._note(name)
             return True
 
     def catch_up(self) -> int:
-        """Apply what is in the log and was not applied; return how much it was."""
-        if self._log is None:
+        """Apply what is in the logs and was not applied; return how much it was.
+
+        The first time all logs are listed, and now and then; otherwise what is new in the own ones.
+        """
+        if self._source is None:
             return 0
+        now = time.monotonic()
+        whole = now - self._listed >= _WHOLE_SECONDS
         applied = 0
-        for name, length in self._log.names().items():
-            if name in self._names:
+        for log, name, length in self._source.names(None if whole else self._last):
+            if name in self._names or name in self._others:
                 continue
             try:
-                publication = self._log.read(name, length)
-            except CorruptFile as error:
+                publication = log.read(name, length)
+                applied += publication is not None and self.apply(publication)
+            except (CorruptFile, BadInput) as error:
                 _LOG.error("%s", error)
-                continue
-            applied += publication is not None and self.apply(publication)
-            if applied >= _MAX_BATCH:
-                break
+                self._others.add(name)
+        if whole:
+            self._listed = now
         return applied
+
+    def start(self) -> None:
+        """Apply and index what was published until now; on return it is searchable, and a thread does the same."""
+        from periplus.index import LiveIndex
+
+        if self._source is None:
+            return
+        self.catch_up()
+        if self._names:
+            with (
+                queue_for_lock(self._folder, "index", _LOCK_SECONDS, "publishing"),
+                LiveIndex(self._folder / "index", self._settings.index, background=False) as live,
+            ):
+                self._inbox.requeue_indexed()
+                while publish_pending(live, self._inbox):
+                    pass
+        self._stack.enter_context(background_publisher(self._folder, self._settings))
 
     def close(self) -> None:
         """Stop indexing; what is in the inbox is indexed when the folder is opened again."""

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from periplus.cluster.serving.publication_log import PublicationLog
-from periplus.cluster.serving.replica_publications import ReplicaPublications
+from periplus.cluster.serving.replica_publications import PublicationSource, ReplicaPublications
 from periplus.hashing import fingerprint
 from periplus.search import IndexShard
 from periplus.settings import Settings
@@ -24,11 +23,11 @@ _MARK: Final = "~"
 class ServedShard:
     """Answers the methods of a shard over the data folder of a generation."""
 
-    def __init__(self, folder: Path, settings: Settings, position: int, log: PublicationLog | None) -> None:
+    def __init__(self, folder: Path, settings: Settings, position: int, source: PublicationSource | None) -> None:
         self._shard = IndexShard(folder, settings, position)
         self._position = position
         self._marks: dict[tuple[str, int], str] = {}
-        self.publications = ReplicaPublications(folder, settings, log)
+        self.publications = ReplicaPublications(folder, settings, source)
 
     @property
     def documents(self) -> int:

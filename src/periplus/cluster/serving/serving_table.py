@@ -1,7 +1,7 @@
 """The serving table: which replicas answer for each shard, and which generation of the index they serve.
 
     {"format": 1, "version": 12, "generation": 7, "shards": [{"number": 0, "replicas": ["10.0.0.1:7001", ...]}, ...],
-     "checksum": "..."}
+     "owners": [0, 1, 2], "checksum": "..."}
 
 The coordinator writes it. Brokers read it again when it changes, and answer by the last one they have read as long as
 they cannot. A generation is named in the table only after all its replicas have opened it.
@@ -9,7 +9,7 @@ they cannot. A generation is named in the table only after all its replicas have
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +27,7 @@ __all__ = [
     "encode_table",
     "format_address",
     "parse_address",
+    "serving_shard",
     "write_table",
 ]
 
@@ -57,6 +58,18 @@ class ServingTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     generation: int
     shards: tuple[ShardEntry, ...]
     format: int = _FORMAT
+    owners: tuple[int, ...] = ()
+    """Shards that own hosts, also those that have no page yet and are not served; none are those in `shards`."""
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The shards that are served."""
+        return tuple(entry.number for entry in self.shards)
+
+
+def serving_shard(owner: int, served: Sequence[int]) -> int:
+    """Return the shard that serves the pages published for an owner: itself, or another while it has no index."""
+    return owner if owner in served else served[owner % len(served)]
 
 
 def format_address(address: PeerAddress) -> str:
@@ -104,6 +117,12 @@ def _fault(table: ServingTable) -> str:
         return "its shards are not ascending numbers"
     if any(len(entry.replicas) > _MAX_REPLICAS for entry in table.shards):
         return f"a shard has more than {_MAX_REPLICAS} replicas"
+    if (
+        list(table.owners) != sorted(set(table.owners))
+        or len(table.owners) > _MAX_SHARDS
+        or min(table.owners, default=0) < 0
+    ):
+        return "its owners are not ascending numbers"
     if table.version < 0 or table.generation < 0:
         return "a number is negative"
     try:

@@ -61,6 +61,10 @@ class GenerationRequest(NamedTuple):
     """The data folder of the generation, on the node of the server."""
     position: int = 0
     """The number of the shard among those of the generation, counted from 0."""
+    owners: tuple[int, ...] = ()
+    """The shards that own hosts in this generation."""
+    served: tuple[int, ...] = ()
+    """The shards of the generation, in their order."""
 
 
 class PublishMessage(NamedTuple):
@@ -70,6 +74,8 @@ class PublishMessage(NamedTuple):
     """Identifies the publication: sending it again changes nothing."""
     page: bytes
     """Its fetch record, as in an inbox."""
+    owner: int = -1
+    """The shard that owns the host; -1 is the one that gets the message."""
 
 
 class GenerationHealth(NamedTuple):

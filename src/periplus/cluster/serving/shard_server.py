@@ -8,7 +8,7 @@ replica (`replica_publications`).
 import contextlib
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ import msgspec
 
 from periplus.cluster.serving.open_generations import OpenGenerations
 from periplus.cluster.serving.publication_log import Publication, PublicationLog
+from periplus.cluster.serving.replica_publications import PublicationSource
 from periplus.cluster.serving.served_shard import ServedShard
 from periplus.cluster.serving.shard_messages import (
     CATCH_UP,
@@ -43,6 +44,7 @@ __all__ = ["ShardServer"]
 _LOG: Final = logging.getLogger("periplus.cluster")
 _REFRESH_SECONDS: Final = 0.05
 _CATCH_UP_SECONDS: Final = 2.0
+_MAX_SHARD: Final = (1 << 16) - 1
 
 
 class ShardServer:
@@ -59,7 +61,10 @@ class ShardServer:
     ) -> None:
         """Listen at an address; port 0 is any free one. storage: without it, pages cannot be published."""
         self._shard, self._settings = shard, settings
-        self._publication_log = PublicationLog(storage, shard) if storage is not None else None
+        self._storage = storage
+        self._logs: dict[int, PublicationLog] = {}
+        self._shares: dict[int, tuple[Sequence[int], Sequence[int]]] = {}
+        """By generation, the shards that own hosts and those that are served."""
         self._generations = OpenGenerations(self._open)
         self._stopped, self._wake = threading.Event(), threading.Event()
         max_body = settings.cluster.max_message_mb << 20
@@ -77,13 +82,30 @@ class ShardServer:
         """Begin to answer, in threads."""
         self._server.start()
         start_supervised("shard-refresh", self._refresh_loop, self._stopped)
-        if self._publication_log is not None:
+        if self._storage is not None:
             start_supervised("shard-publications", self._catch_up_loop, self._stopped)
 
-    def open(self, generation: int, folder: Path, position: int = 0) -> None:
-        """Open a generation beside those that are open."""
+    def open(
+        self,
+        generation: int,
+        folder: Path,
+        position: int = 0,
+        owners: Sequence[int] = (),
+        served: Sequence[int] = (),
+    ) -> None:
+        """Open a generation beside those that are open, with what was published since it was built.
+
+        owners: the shards that own hosts; served: those of the generation. Without them, this shard owns all hosts
+        of its log.
+        """
+        self._shares[generation] = (owners, served)
         self._generations.open(generation, folder, position)
         self._wake.set()
+
+    def close_generation(self, generation: int) -> None:
+        """Close a generation once no query uses it."""
+        self._generations.close(generation)
+        self._shares.pop(generation, None)
 
     def close(self) -> None:
         """Stop answering, and close the index."""
@@ -108,7 +130,17 @@ class ShardServer:
         )
 
     def _open(self, folder: Path, generation: int, position: int) -> tuple[ServedShard, Callable[[], None]]:
-        shard = ServedShard(folder, self._settings, position, self._publication_log)
+        """Open a generation; on return, its index has what is published, so that nothing withdrawn is found."""
+        source = None
+        if self._storage is not None:
+            source = PublicationSource(self._storage, self._shard, *self._shares.get(generation, ((), ())))
+        shard = ServedShard(folder, self._settings, position, source)
+        try:
+            shard.publications.start()
+            shard.refresh()
+        except BaseException:
+            shard.close()
+            raise
         return shard, shard.close
 
     def _answer(self, request: PeerRequest) -> bytes:
@@ -127,25 +159,35 @@ class ShardServer:
         request = _decode(body, GenerationRequest)
         if not request.folder:
             raise BadInput("A generation has no folder.")
-        self.open(request.generation, Path(request.folder), request.position)
+        self.open(request.generation, Path(request.folder), request.position, request.owners, request.served)
         return True
 
     def _close_generation(self, body: bytes) -> bool:
-        self._generations.close(_decode(body, GenerationRequest).generation)
+        self.close_generation(_decode(body, GenerationRequest).generation)
         return True
 
-    def _publish(self, body: bytes) -> bool:
-        """Write a publication to the log of the shard, then to the indexes here."""
+    def _publish(self, body: bytes) -> int:
+        """Write a publication to the log of the shard that owns it, then to the indexes here; return 0.
+
+        If a later number than its own was claimed, return that: it has to be sent again with a higher one.
+        """
         message = _decode(body, PublishMessage)
         publication = Publication(message.name, message.page)
         publication.record()  # refused before it is stored
-        if self._publication_log is None:
+        if self._storage is None:
             raise BadInput("Pages cannot be published here: the shard has no storage.")
-        self._publication_log.add(publication)
+        owner = message.owner if message.owner >= 0 else self._shard
+        if owner > _MAX_SHARD:
+            raise BadInput(f"There is no shard {owner}.")
+        log = self._logs.setdefault(owner, PublicationLog(self._storage, owner))
+        last = log.claim(publication)
+        if last:
+            return last
+        log.add(publication)
         for shard in self._generations.shards():
             with contextlib.suppress(PeriplusError, OSError):  # it is durable: `catch_up` tries again
                 shard.publications.apply(publication)
-        return True
+        return 0
 
     def _catch_up(self, _: bytes) -> bool:
         self._wake.set()
@@ -164,8 +206,8 @@ class ShardServer:
             self._wake.wait(_CATCH_UP_SECONDS)
             self._wake.clear()
             for shard in self._generations.shards():
-                while not self._stopped.is_set() and shard.publications.catch_up():
-                    pass
+                if not self._stopped.is_set():
+                    shard.publications.catch_up()
 
 
 def _decode(body: bytes, kind: type[Any]) -> Any:

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from periplus.cluster.wire.handshake import HELLO_BYTES, PROOF_BYTES, ServerHandshake, SessionKeys
+from periplus.cluster.wire.listening import address_family
 from periplus.cluster.wire.message_frames import MAX_BODY_BYTES, Frame, FrameReader, FrameWriter, Status
 from periplus.cluster.wire.signing import ClusterKey
 from periplus.errors import ClusterError, PeerFailed, PeriplusError, PortInUse
@@ -89,7 +90,7 @@ class MessageServer:
         self._handshake = handshake
         self._limits = limits or ServerLimits()
         try:
-            self._listener = socket.create_server(address, backlog=_BACKLOG)
+            self._listener = socket.create_server(address, backlog=_BACKLOG, family=address_family(address[0]))
         except OSError as error:
             raise PortInUse(f"Cannot listen at {address[0]}:{address[1]}: {error.strerror}.") from None
         self.address: tuple[str, int] = self._listener.getsockname()[:2]
