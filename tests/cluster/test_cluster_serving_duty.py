@@ -7,10 +7,21 @@ import msgspec
 from unit_hosts import TableHost
 
 from conditions import wait_until
-from periplus.cluster import ClusterTopology, ServingDuty, Unit, decode_table, list_generations, new_topology
+from periplus.cluster import (
+    ClusterTopology,
+    PublicationLog,
+    ServingDuty,
+    Unit,
+    decode_table,
+    list_generations,
+    mark_built,
+    new_topology,
+)
 from periplus.cluster.control.ray_host import Probe
 from periplus.cluster.control.replica_worker import GenerationCommand
+from periplus.cluster.serving.publication_log import encode_publication
 from periplus.errors import ClusterError
+from periplus.publish import make_published_record
 from periplus.settings import StorageSettings
 from periplus.storage import Storage, open_storage
 
@@ -158,6 +169,11 @@ def test_generations_before_the_last_but_one_are_removed_from_storage(tmp_path: 
     storage = open_storage(f"file://{tmp_path}", StorageSettings(), create=True)
     for generation in (1, 2, 3, 4, 5):
         storage.put(f"generations/{generation:08d}/shards/00/index/x", b"x")
+    log = PublicationLog(storage, 1)
+    for number in range(2):
+        log.add(encode_publication(make_published_record("Fog", "fog", f"https://a.test/{number}")))
+    names = list(log.names())
+    mark_built(storage, 1, 3, names[:1])
     serving = Serving(storage)
     serving.topology = msgspec.structs.replace(serving.topology, generation=3, served_generation=3)
     held = Unit("replica", 1, 1)
@@ -165,3 +181,4 @@ def test_generations_before_the_last_but_one_are_removed_from_storage(tmp_path: 
     serving.host.open[Unit("replica", 0, 0)] = {2, 3}
     serving.step_until(lambda: all(generations == {3} for generations in serving.host.open.values()))
     serving.step_until(lambda: list_generations(storage) == [2, 3, 4, 5])
+    serving.step_until(lambda: list(log.names()) == names[1:])

@@ -2,7 +2,7 @@
 
 In: pages handed in through the API or the command line. Out: the same pages in the store and in the index.
 `make_published_record` checks a page; `Inbox` holds it from its acknowledgement until it is in both; `publish_pending`
-moves what is pending into a live index, `background_publisher` does so from a thread of its own, and `PublicationStore`
+moves what is pending into a live index, `publish_all` all of it, `background_publisher` does so from a thread of its own, and `PublicationStore`
 is the store that it ends in. `DeletionList` holds the pages that no build indexes.
 """
 
@@ -10,7 +10,7 @@ from periplus.publish.deletions import DeletionList
 from periplus.publish.inbox import Inbox, InboxStatistics
 from periplus.publish.publication import make_published_record
 from periplus.publish.publication_store import PublicationStore
-from periplus.publish.publisher import StoreMover, background_publisher, publish_pending
+from periplus.publish.publisher import StoreMover, background_publisher, publish_all, publish_pending
 
 __all__ = [
     "DeletionList",
@@ -20,5 +20,6 @@ __all__ = [
     "StoreMover",
     "background_publisher",
     "make_published_record",
+    "publish_all",
     "publish_pending",
 ]

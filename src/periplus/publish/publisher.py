@@ -20,7 +20,7 @@ from periplus.writer_queue import is_awaited, queue_for_lock
 if TYPE_CHECKING:
     from periplus.index import LiveIndex
 
-__all__ = ["StoreMover", "background_publisher", "publish_pending"]
+__all__ = ["StoreMover", "background_publisher", "publish_all", "publish_pending"]
 
 _PART: Final = "publisher"
 _POLL_SECONDS: Final = 0.03
@@ -50,6 +50,19 @@ def publish_pending(live: "LiveIndex", inbox: Inbox) -> int:
     for path in indexed:
         inbox.mark_indexed(path)
     return len(indexed)
+
+
+def publish_all(folder: Path, settings: Settings, inbox: Inbox) -> None:
+    """Index everything in the inbox of a folder; it is searchable on return. Raise `FolderInUse`."""
+    from periplus.index import LiveIndex
+
+    with (
+        queue_for_lock(folder, "index", _RETRY_SECONDS, "publishing"),
+        LiveIndex(folder / "index", settings.index, background=False) as live,
+    ):
+        inbox.requeue_indexed()
+        while publish_pending(live, inbox):
+            pass
 
 
 class StoreMover:

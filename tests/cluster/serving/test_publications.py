@@ -185,6 +185,7 @@ def test_a_replica_without_the_generation_does_not_make_queries_run_twice(tmp_pa
     data = encode_table(ServingTable(1, 1, (entry,)))
     opened: list[int] = []
     broker = Broker(TableReader(lambda: data, "table"), KEY, SETTINGS, opened.append)
+    wait_until(lambda: not broker.search(Query("sea")).partial)  # kernels may have to be compiled
     contexts = []
     ask = broker._ask_once
     broker._ask_once = lambda *rest: contexts.append(ask(*rest)) or contexts[-1]  # type: ignore

@@ -21,6 +21,8 @@ from periplus.cluster.control.generation_store import list_generations, remove_g
 from periplus.cluster.control.placement import Unit
 from periplus.cluster.control.ray_host import Probe
 from periplus.cluster.control.replica_worker import GenerationCommand
+from periplus.cluster.serving.publication_collection import remove_built
+from periplus.cluster.serving.publication_log import list_logs
 from periplus.cluster.serving.serving_table import ServingTable, ShardEntry, encode_table
 from periplus.errors import PeriplusError
 from periplus.storage import Storage
@@ -117,7 +119,10 @@ class ServingDuty:
                     self._order(unit, "close", GenerationCommand(other), _TABLE_SECONDS)
 
     def _remove_earlier(self, generation: int, replicas: dict[Unit, dict[str, Any]]) -> None:
-        """Remove generations from storage once all replicas have closed them; the last but one is kept."""
+        """Once all replicas have closed earlier generations, remove them from storage, but for the last one.
+
+        Published pages that this generation has are removed from their logs.
+        """
         is_open_elsewhere = any(
             set(description.get("generations", ())) - {generation} for description in replicas.values()
         )
@@ -132,6 +137,8 @@ class ServingDuty:
                 earlier = [number for number in present if number < generation]
                 if earlier[:-1]:
                     remove_generations(storage, set(present) - set(earlier[:-1]))
+                for shard in list_logs(storage):
+                    remove_built(storage, shard, generation)
             except PeriplusError as error:
                 _LOG.warning("Earlier generations are not removed: %s", error)
                 self._removed = 0

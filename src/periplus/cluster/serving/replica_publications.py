@@ -21,12 +21,11 @@ from periplus.cluster.serving.publication_log import Publication, PublicationLog
 from periplus.cluster.serving.serving_table import serving_shard
 from periplus.errors import BadInput, CorruptFile, PeriplusError
 from periplus.files import disk_errors
-from periplus.publish import Inbox, background_publisher, publish_pending
+from periplus.publish import Inbox, background_publisher, publish_all
 from periplus.records import FetchRecord
 from periplus.settings import Settings
 from periplus.storage import Storage
 from periplus.url import parse_address
-from periplus.writer_queue import queue_for_lock
 
 if TYPE_CHECKING:
     from periplus.crawl import HostPartitioner
@@ -37,7 +36,6 @@ _LOG: Final = logging.getLogger("periplus.cluster")
 _FILE: Final = "publications.txt"
 _WHOLE_SECONDS: Final = 30.0
 """Between two times that all logs are listed whole; in between, what is new in the own ones is."""
-_LOCK_SECONDS: Final = 60.0
 
 
 class PublicationSource:
@@ -160,19 +158,11 @@ class ReplicaPublications:
 
     def start(self) -> None:
         """Apply and index what was published until now; on return it is searchable, and a thread does the same."""
-        from periplus.index import LiveIndex
-
         if self._source is None:
             return
         self.catch_up()
         if self._names:
-            with (
-                queue_for_lock(self._folder, "index", _LOCK_SECONDS, "publishing"),
-                LiveIndex(self._folder / "index", self._settings.index, background=False) as live,
-            ):
-                self._inbox.requeue_indexed()
-                while publish_pending(live, self._inbox):
-                    pass
+            publish_all(self._folder, self._settings, self._inbox)
         self._stack.enter_context(background_publisher(self._folder, self._settings))
 
     def close(self) -> None:
