@@ -2,8 +2,8 @@
 
 In: pages handed in through the API or the command line. Out: the same pages in the store and in the index.
 `make_published_record` checks a page; `Inbox` holds it from its acknowledgement until it is in both; `publish_pending`
-moves what is pending into a live index, `publish_all` all of it, `background_publisher` does so from a thread of its own, and `PublicationStore`
-is the store that it ends in. `DeletionList` holds the pages that no build indexes.
+moves what is pending into a live index, `publish_all` all of it, `background_publisher` does so from a thread of its
+own, and `PublicationStore` is the store that it ends in. `DeletionList` holds the pages that no build indexes.
 """
 
 from periplus.publish.deletions import DeletionList
