@@ -119,7 +119,7 @@ def plan_segment(
     rows, sets = _lay_leaves(segment, prepared)
     order = sorted(range(len(often)), key=lambda n: (not required >> n & 1, often[n]))
     # One array for all tables of 32-bit numbers: each would take longer to make than to fill.
-    tables = (rows, prepared.program, phrases, words)
+    tables: tuple[Sequence[Sequence[int]], ...] = (rows, prepared.program, phrases, words)
     numbers = np.array([*itertools.chain.from_iterable(itertools.chain(*tables)), *order], np.int32)
     ends = [*itertools.accumulate(len(table) * width for table, width in zip(tables, _WIDTHS, strict=True))]
     plan = match.Plan(
