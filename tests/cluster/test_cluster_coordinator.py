@@ -125,6 +125,19 @@ def test_nodes_of_another_version_are_refused_and_both_are_named(storage: Storag
     assert "No module named" in refused["node-2"]
 
 
+def test_a_node_that_has_not_answered_yet_keeps_nobody_waiting(storage: Storage) -> None:
+    host = TableHost(3)
+    host.silent = {"id-2"}
+    coordinator, clock = start(storage, host, **SERVING, replicas=3)
+    coordinator.step()
+    assert set(host.running.values()) == {"id-0", "id-1"}
+    assert coordinator.status()["refused"] == {}, "it may be starting"
+    host.silent = set()
+    clock.now += 60
+    coordinator.step()
+    assert set(host.running.values()) == {"id-0", "id-1", "id-2"}
+
+
 def test_of_two_coordinators_one_stops_and_says_so(storage: Storage) -> None:
     host = TableHost(1)
     first, _ = start(storage, host, crawling=True)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from periplus import __version__
 from periplus.cluster.control.placement import NodeView, Unit
-from periplus.cluster.control.ray_host import Probe
+from periplus.cluster.control.ray_host import NodeCheck, Probe
 from periplus.errors import ClusterError
 
 
@@ -16,6 +16,8 @@ class TableHost:
             f"id-{number}": NodeView(f"id-{number}", f"node-{number}", "127.0.0.1") for number in range(nodes)
         }
         self.versions: dict[str, str] = {}
+        self.silent: set[str] = set()
+        """Nodes that have not answered yet."""
         self.running: dict[Unit, str] = {}
         self.stopped: list[Unit] = []
         self.starts: list[tuple[Unit, str]] = []
@@ -26,11 +28,14 @@ class TableHost:
     def nodes(self) -> list[NodeView]:
         return list(self.alive.values())
 
-    def version(self, node: NodeView) -> str:
-        version = self.versions.get(node.id, __version__)
-        if not version:
-            raise ClusterError(f"Node {node.label} cannot run Periplus: No module named 'periplus'")
-        return version
+    def check_nodes(self, nodes: Sequence[NodeView]) -> dict[str, NodeCheck]:
+        checks = {}
+        for node in nodes:
+            version = self.versions.get(node.id, __version__)
+            checks[node.id] = NodeCheck(
+                version, "" if version else "It cannot run Periplus: No module named 'periplus'"
+            )
+        return {id: check for id, check in checks.items() if id not in self.silent}
 
     def start(self, unit: Unit, node: NodeView, term: int) -> None:
         if node.id in self.refused:

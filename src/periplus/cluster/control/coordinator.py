@@ -19,7 +19,7 @@ import msgspec
 from periplus import __version__
 from periplus.cluster.cluster_topology import ClusterTopology, ShardRecord
 from periplus.cluster.control.placement import NodeView, Unit, place_units
-from periplus.cluster.control.ray_host import Probe
+from periplus.cluster.control.ray_host import NodeCheck, Probe
 from periplus.cluster.control.topology_store import TopologyStore
 from periplus.errors import BadInput, ClusterError, PeriplusError
 
@@ -40,8 +40,8 @@ class UnitHost(Protocol):
     def nodes(self) -> list[NodeView]:
         """Return the nodes that are alive."""
 
-    def version(self, node: NodeView) -> str:
-        """Return the version of Periplus on a node."""
+    def check_nodes(self, nodes: Sequence[NodeView]) -> dict[str, NodeCheck]:
+        """Return the versions of Periplus on nodes, by id, without those that have not answered yet."""
 
     def start(self, unit: Unit, node: NodeView, term: int) -> None:
         """Start a unit on a node."""
@@ -142,7 +142,9 @@ class Coordinator:
     def step(self) -> None:
         """Look at all nodes and units once, and start and stop what is needed; raise `CoordinatorConflict`."""
         self._store.verify()
-        nodes = [node for node in self._host.nodes() if self._is_accepted(node)]
+        nodes = self._host.nodes()
+        checks = self._host.check_nodes(nodes)
+        nodes = [node for node in nodes if node.id in checks and self._is_accepted(node, checks[node.id])]
         probes = {unit: _judge(probe) for unit, probe in self._host.probe(self._host.units()).items()}
         with self._lock:
             self._nodes = nodes
@@ -160,15 +162,11 @@ class Coordinator:
         for duty in self._duties:
             self.update(**duty.observe(topology, probes))
 
-    def _is_accepted(self, node: NodeView) -> bool:
+    def _is_accepted(self, node: NodeView, check: NodeCheck) -> bool:
         """Return whether a node runs this version of Periplus; note why not."""
-        try:
-            version = self._host.version(node)
-        except ClusterError as error:
-            self._refuse(node, error.message)
-            return False
-        if version != __version__:
-            self._refuse(node, f"It has Periplus {version}, the cluster runs {__version__}.")
+        if check.version != __version__:
+            reason = check.fault or f"It has Periplus {check.version}, the cluster runs {__version__}."
+            self._refuse(node, reason)
             return False
         self._refused.pop(node.label, None)
         return True

@@ -6,6 +6,7 @@ storage, as if they were machines. With `respawn`, a node that dies is replaced 
 """
 
 import contextlib
+import logging
 import os
 import shutil
 import signal
@@ -23,8 +24,17 @@ from periplus.cluster.control.ray_runtime import load_ray
 from periplus.errors import ClusterError, CorruptFile, NothingHere, ProcessFailed
 from periplus.files import decode_json, encode_json, make_folder, process_started, read_file, write_atomically
 
-__all__ = ["LocalCluster", "LocalNode", "node_resource", "read_local_cluster", "start_local_nodes", "stop_local_nodes"]
+__all__ = [
+    "LocalCluster",
+    "LocalNode",
+    "NodeLauncher",
+    "node_resource",
+    "read_local_cluster",
+    "start_local_nodes",
+    "stop_local_nodes",
+]
 
+_LOG: Final = logging.getLogger("periplus.cluster")
 _FORMAT: Final = 1
 _START_SECONDS: Final = 300.0
 _STOP_SECONDS: Final = 60.0
@@ -49,6 +59,8 @@ _SYSTEM: Final = {
 """A node that does not answer is dead after 5 to 30 seconds; one whose raylet was killed, at once."""
 _SHORT_FOLDER: Final = "/tmp"  # noqa: S108 - the folder below it has a random name and belongs to the user
 _PREFIX: Final = "periplus-node-"
+_ATTEMPTS: Final = 3
+"""To start a node: on a busy machine, the raylet of one may not be ready within the 30 seconds that Ray waits."""
 
 
 class LocalNode(msgspec.Struct, frozen=True):
@@ -162,25 +174,31 @@ class _Stop(Exception):
     """The launcher is to end."""
 
 
-class _Launcher:
+class NodeLauncher:
     """Owns the nodes of a Ray cluster on this machine."""
 
-    def __init__(self, arguments: _Arguments) -> None:
-        self._folder = Path(arguments.folder)
-        self._respawn = arguments.respawn
-        self._count = arguments.nodes
+    def __init__(self, folder: Path, nodes: int, respawn: float, cluster: Any = None) -> None:
+        self._folder, self._count, self._respawn = folder, nodes, respawn
         self._nodes: dict[int, Any] = {}
         self._died: dict[int, float] = {}
-        self._cluster: Any = None
+        self._cluster = cluster
 
     def start(self) -> None:
         """Start the head node, then the others."""
-        from ray.cluster_utils import Cluster
+        if self._cluster is None:
+            from ray.cluster_utils import Cluster
 
-        self._cluster = Cluster(initialize_head=True, head_node_args={**self._options(0), "_system_config": _SYSTEM})
+            head = {**self._options(0), "_system_config": _SYSTEM}
+            self._cluster = Cluster(initialize_head=True, head_node_args=head)
         self._nodes[0] = self._cluster.head_node
         for number in range(1, self._count):
-            self._add(number)
+            for attempt in range(1, _ATTEMPTS + 1):
+                try:
+                    self._add(number)
+                    break
+                except ClusterError:
+                    if attempt == _ATTEMPTS:
+                        raise
         self._write()
 
     def _options(self, number: int) -> dict[str, Any]:
@@ -194,25 +212,42 @@ class _Launcher:
         }
 
     def _add(self, number: int) -> None:
+        """Start a node with an empty folder; raise `ClusterError` if it does not start, with nothing of it left."""
         shutil.rmtree(self._folder / "nodes" / f"node-{number}", ignore_errors=True)
-        self._nodes[number] = self._cluster.add_node(wait=False, **self._options(number))
+        before = _child_processes()
+        try:
+            self._nodes[number] = self._cluster.add_node(wait=False, **self._options(number))
+        except Exception as error:  # Ray raises just that
+            for process in _child_processes() - before:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+            raise ClusterError(f"Node {number} does not start: {error}") from error
 
     def watch(self) -> None:
         """Replace nodes that have died, where that is wanted; end when the head node dies."""
         while True:
             time.sleep(_POLL_SECONDS)
-            for number, node in list(self._nodes.items()):
-                if self._is_alive(node):
-                    continue
-                if number == 0:
-                    raise ClusterError("The head node has died.")
-                died = self._died.setdefault(number, time.monotonic())
-                if self._respawn and time.monotonic() - died >= self._respawn:
-                    del self._died[number]
-                    with contextlib.suppress(Exception):
-                        self._cluster.remove_node(node, allow_graceful=False)
-                    self._add(number)
-                    self._write()
+            self.replace_dead()
+
+    def replace_dead(self) -> None:
+        """Replace nodes that died long enough ago; one that does not start is tried again."""
+        for number, node in list(self._nodes.items()):
+            if self._is_alive(node):
+                continue
+            if number == 0:
+                raise ClusterError("The head node has died.")
+            died = self._died.setdefault(number, time.monotonic())
+            if not self._respawn or time.monotonic() - died < self._respawn:
+                continue
+            del self._died[number]
+            with contextlib.suppress(Exception):
+                self._cluster.remove_node(node, allow_graceful=False)
+            try:
+                self._add(number)
+            except ClusterError as error:
+                _LOG.warning("%s", error)
+                continue
+            self._write()
 
     @staticmethod
     def _is_alive(node: Any) -> bool:
@@ -233,13 +268,19 @@ class _Launcher:
                 self._cluster.shutdown()
 
 
+def _child_processes() -> set[int]:
+    """Return the children of this process, where the system lists them."""
+    lists = Path("/proc/self/task").glob("*/children")
+    return {int(number) for path in lists for number in path.read_text().split()}
+
+
 def _raise_stop(number: int, frame: FrameType | None) -> None:
     raise _Stop
 
 
 def _main() -> None:
     arguments = msgspec.json.decode(sys.stdin.buffer.read(), type=_Arguments)
-    launcher = _Launcher(arguments)
+    launcher = NodeLauncher(Path(arguments.folder), arguments.nodes, arguments.respawn)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _raise_stop)
     try:

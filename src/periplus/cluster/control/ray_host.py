@@ -14,7 +14,7 @@ from periplus.cluster.wire.listening import is_wildcard
 from periplus.errors import ClusterError, PeriplusError
 from periplus.settings import Settings
 
-__all__ = ["COORDINATOR", "Probe", "RayHost", "node_version"]
+__all__ = ["COORDINATOR", "NodeCheck", "Probe", "RayHost", "node_version"]
 
 COORDINATOR: Final = "coordinator"
 _PREFIX: Final = "periplus-node-"
@@ -37,6 +37,14 @@ class Probe(NamedTuple):
     """Whether its process lives, and is to be replaced since its work has ended with an error."""
 
 
+class NodeCheck(NamedTuple):
+    """What a node has answered to the question which version of Periplus it has."""
+
+    version: str
+    fault: str = ""
+    """Why it has none, or does not answer."""
+
+
 def node_version() -> str:
     """Return the version of Periplus on the node that executes this."""
     return __version__
@@ -47,7 +55,9 @@ class RayHost:
 
     def __init__(self, ray: Any, settings: Settings, factories: dict[str, WorkerFactory]) -> None:
         self._ray, self._settings, self._factories = ray, settings, factories
-        self._versions: dict[str, str] = {}
+        self._checks: dict[str, NodeCheck] = {}
+        self._questions: dict[str, tuple[Any, float]] = {}
+        """By node that has not answered yet: the task, and when it was started."""
 
     def nodes(self) -> list[NodeView]:
         """Return the nodes that are alive, in the order of their labels."""
@@ -61,16 +71,36 @@ class RayHost:
             nodes.append(NodeView(node["NodeID"], label, node["NodeManagerAddress"], is_head))
         return sorted(nodes, key=lambda node: (node.label, node.id))
 
-    def version(self, node: NodeView) -> str:
-        """Return the version of Periplus on a node; raise `ClusterError` if it has none that can be asked."""
-        if node.id not in self._versions:
-            task = self._ray.remote(num_cpus=0, max_retries=0)(node_version)
-            result = task.options(scheduling_strategy=self._strategy(node.id)).remote()
-            try:
-                self._versions[node.id] = str(self._ray.get(result, timeout=_VERSION_SECONDS))
-            except Exception as error:
-                raise ClusterError(f"Node {node.label} cannot run Periplus: {_first_line(error)}") from error
-        return self._versions[node.id]
+    def check_nodes(self, nodes: Iterable[NodeView]) -> dict[str, NodeCheck]:
+        """Ask new nodes for their version of Periplus, all at once; return the answers so far, by node.
+
+        Only the first call waits for the answers: a node that starts slowly must not keep units from being started on
+        the others.
+        """
+        nodes = list(nodes)
+        alive = {node.id for node in nodes}
+        self._questions = {id: question for id, question in self._questions.items() if id in alive}
+        for node in nodes:
+            if node.id not in self._checks and node.id not in self._questions:
+                task = self._ray.remote(num_cpus=0, max_retries=0)(node_version)
+                answer = task.options(scheduling_strategy=self._strategy(node.id)).remote()
+                self._questions[node.id] = answer, time.monotonic()
+        tasks = [task for task, _ in self._questions.values()]
+        seconds = 0 if self._checks else _VERSION_SECONDS
+        ready, _ = self._ray.wait(tasks, num_returns=len(tasks), timeout=seconds) if tasks else ([], [])
+        faults: dict[str, NodeCheck] = {}
+        for id, (task, began) in list(self._questions.items()):
+            if task in ready:
+                try:
+                    self._checks[id] = NodeCheck(str(self._ray.get(task)))
+                except Exception as error:  # whatever it is, the node is asked again
+                    faults[id] = NodeCheck("", f"It cannot run Periplus: {_first_line(error)}")
+            elif time.monotonic() - began >= _VERSION_SECONDS:
+                faults[id] = NodeCheck("", f"It does not run Periplus within {_VERSION_SECONDS:.0f} s.")
+            else:
+                continue
+            del self._questions[id]
+        return {id: check for id, check in self._checks.items() if id in alive} | faults
 
     def node_dir(self, node: NodeView) -> str:
         """Return the folder of a node; nodes on one machine have one each."""
