@@ -1,6 +1,7 @@
 """The build of a shard in a cluster: it reads the newest pages, and the same ones in every step."""
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,10 @@ import pytest
 from shard_folders import add_pages
 
 from periplus.app.clusters.cluster_workers import BuildCommand, BuildWorker
-from periplus.cluster import UnitSpec
-from periplus.errors import ClusterError
+from periplus.app.clusters.generation_build import build_generation
+from periplus.cluster import ClusterTopology, Unit, UnitSpec, new_topology
+from periplus.cluster.control.ray_host import Probe
+from periplus.errors import ClusterError, NothingHere
 from periplus.files import lock_folder
 from periplus.settings import GraphSettings, Settings, StorageSettings
 from periplus.storage import ShardMirror, Storage, open_storage, restore_shard
@@ -92,3 +95,54 @@ def test_a_shard_without_pages_is_built(storage: Storage, tmp_path: Path) -> Non
         build.run("graph")
     build.run("prepare")
     assert build.documents() == 0
+
+
+def test_a_build_that_has_moved_to_another_node_is_not_an_empty_shard(storage: Storage, tmp_path: Path) -> None:
+    folder = tmp_path / "node-1" / "shard-00"
+    add_pages(folder, 0, 3)
+    ShardMirror(folder, storage, 0).upload()
+    build = Build(storage, tmp_path / "node-1")
+    build.run("prepare")
+    statistics = build.run("statistics")
+    moved = Build(storage, tmp_path / "node-2")
+    for step in ("statistics", "index", "store"):
+        with pytest.raises(ClusterError, match="not prepared"):
+            moved.run(step, statistics=statistics)
+
+
+class _DyingUnits:
+    """A client and a host of units, one of which died; the coordinator has not noticed, and Ray starts it again."""
+
+    def __init__(self) -> None:
+        self.probes = 0
+        self.calls = 0
+        self.updates: list[dict[str, Any]] = []
+
+    def topology(self) -> ClusterTopology:
+        return new_topology(1, 1)
+
+    def update(self, **fields: Any) -> None:
+        self.updates.append(fields)
+
+    def wait(self, is_reached: Callable[[dict[str, Any]], bool], what: str, seconds: float) -> None:
+        status = {"units": {"build-00": {"state": "running"}}}
+        while not is_reached(status):
+            pass
+
+    def probe(self, units: Sequence[Unit]) -> dict[Unit, Probe]:
+        self.probes += 1
+        return {unit: Probe("starting" if 1 < self.probes < 50 else "running", {}) for unit in units}
+
+    def call_all(self, arguments: dict[Unit, bytes], step: str, seconds: float) -> dict[Unit, bytes]:
+        self.calls += 1
+        if self.probes < 50:
+            raise ClusterError("The actor is temporarily unavailable.")
+        raise NothingHere("The end of this test.")
+
+
+def test_a_build_waits_for_its_units_whatever_the_coordinator_has_seen(storage: Storage) -> None:
+    cluster: Any = _DyingUnits()
+    with pytest.raises(NothingHere, match="The end"):
+        build_generation(cluster, cluster, storage)
+    assert cluster.calls == 2, "attempts are not spent while a unit starts"
+    assert cluster.updates == [{"building": True}, {"building": False}]

@@ -189,13 +189,14 @@ class BuildWorker:
         from periplus.publish import DeletionList
         from periplus.store import PageStore
 
+        count = self._count(command)  # a unit that has moved to another node finds no pages there: not an empty shard
         graph = None
         with contextlib.suppress(PeriplusError):
             graph = Graph.open(self._output(command) / "graph")
         with contextlib.ExitStack() as stack:
             try:
                 store = stack.enter_context(PageStore.open(self._output(command) / "store", self._spec.settings.store))
-                first = itertools.islice(store.records(), self._count(command))
+                first = itertools.islice(store.records(), count)
                 owned = select_owned(first, command.shards, self._spec.number)
                 records = DeletionList(self._output(command)).apply_to_records(owned)
             except NothingHere:
@@ -205,6 +206,7 @@ class BuildWorker:
     def _store(self, command: BuildCommand) -> bytes:
         from periplus.cluster import store_generation
 
+        self._count(command)
         size = store_generation(
             self._storage, self._output(command), command.generation, self._spec.number, command.epoch
         )

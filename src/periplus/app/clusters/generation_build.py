@@ -7,7 +7,7 @@ it is complete.
 
 import secrets
 import time
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
@@ -67,7 +67,8 @@ def _build_once(client: "ClusterClient", host: "RayHost", storage: "Storage", ob
     generation = max([topology.generation, *list_generations(storage)]) + 1
     epoch = topology.statistics_epoch + 1
     units = [Unit("build", number) for number in shards]
-    client.wait(lambda status: _is_running(status, units), "ready to build", _UNITS_SECONDS)
+    # Units are asked themselves: the coordinator may not have noticed yet that one has just died.
+    client.wait(lambda status: _is_running(host, units), "ready to build", _UNITS_SECONDS)
 
     def run(step: str, command: BuildCommand, some: "list[Unit] | None" = None) -> "dict[Unit, bytes]":
         observer.message(f"Generation {generation}: {step}.")
@@ -96,6 +97,5 @@ def _build_once(client: "ClusterClient", host: "RayHost", storage: "Storage", ob
     return GenerationBuild(generation, epoch, shards, statistics.documents, size, 0.0, 0)
 
 
-def _is_running(status: dict[str, Any], units: "list[Unit]") -> bool:
-    states = {name: unit["state"] for name, unit in status["units"].items()}
-    return all(states.get(unit.name) == "running" for unit in units)
+def _is_running(host: "RayHost", units: "list[Unit]") -> bool:
+    return all(probe.state == "running" for probe in host.probe(units).values())
