@@ -1,13 +1,14 @@
 """Kill -9 in a cluster: crawl shards, nodes, the coordinator, builds, brokers and replicas, at random moments.
 
-.venv/bin/python bench/cluster_kills.py [--kills 60] [--seed 1] [--hosts 40] [--pages 2000] [--delay 0.1]
+.venv/bin/python bench/cluster_kills.py [--kills 60] [--seed 1] [--victims node,broker,build] [--pages 2000]
 
 Three Ray nodes on this machine; a node that is killed is replaced by an empty one. Half of the kills hit the crawl of a
-fake web, a sixth the build of an index, a third serving, while queries are asked, then pages are published. Checked:
+fake web, a sixth the build of an index, which is repeated until all of them have, a third serving, while queries are
+asked, then pages are published. In every phase each kind of victim is drawn once before one is drawn again. Checked:
 every good page is stored, none twice, in what storage has; no host is asked again before its pause is over, at the
 server's side; every answer equals that before the kills, or says which shards did not answer; every publication that
-was acknowledged is found, once. Ends with 1 when one fails. Recovery times are those from a kill until nothing is
-missing.
+was acknowledged is found, once; afterwards all brokers answer alike. Ends with 1 when one fails. Recovery times are
+those from a kill until nothing is missing, by phase and kind of victim.
 """
 
 import argparse
@@ -60,19 +61,31 @@ CONNECTIONS = 8
 RESPAWN = 2.0
 LONGEST = 300.0
 """Seconds within which a cluster has to be complete again."""
+VICTIMS = {
+    "crawl": ("crawl", "crawl", "node", "coordinator"),
+    "build": ("build", "build", "node", "coordinator"),
+    "serving": ("replica", "replica", "broker", "node", "coordinator"),
+}
+"""By phase: what is killed."""
 
 
 class Killer:
     """Kills parts of a cluster and measures how long it takes until nothing is missing."""
 
-    def __init__(self, session: ClusterSession, folder: Path, chance: random.Random) -> None:
+    def __init__(self, session: ClusterSession, folder: Path, chance: random.Random, victims: list[str]) -> None:
         self._session, self._folder, self._chance = session, folder, chance
-        self.recoveries: dict[str, list[float]] = {}
-        self.kills: Counter[str] = Counter()
+        self._victims = victims
+        self.during_crawl = 0
+        self.recoveries: dict[str, dict[str, list[float]]] = {}
+        self.kills: dict[str, Counter[str]] = {phase: Counter() for phase in VICTIMS}
 
-    def kill(self, kinds: list[str]) -> tuple[str, Condition]:
-        """Kill a random part of one of some kinds; return which, and what is so once the coordinator has noticed."""
-        kind = self._chance.choice(kinds)
+    def kinds(self, phase: str) -> list[str]:
+        """Return what is killed in a phase, in a random order."""
+        kinds = [kind for kind in VICTIMS[phase] if not self._victims or kind in self._victims]
+        return self._chance.sample(kinds, len(kinds))
+
+    def kill(self, kind: str) -> Condition | None:
+        """Kill a part of a kind; return what is so once the coordinator has noticed; None if there is none to kill."""
         status = self._session.client.status()
         if kind == "node":
             local = read_local_cluster(self._folder)
@@ -80,6 +93,8 @@ class Killer:
             victim = self._chance.choice([node for node in local.nodes if node.number])
             process, label = victim.raylet, f"node-{victim.number}"
             ids = {node["id"] for node in status["nodes"] if node["label"] == label}
+            if len(status["nodes"]) < len(local.nodes) or len(ids) != 1:
+                return None  # one that was killed is not back yet
             noticed: Condition = lambda status: not ids & {node["id"] for node in status["nodes"]}  # noqa: E731
         elif kind == "coordinator":
             process = status["pid"]
@@ -87,42 +102,54 @@ class Killer:
         else:
             names = [n for n, unit in status["units"].items() if unit["kind"] == kind and unit["state"] == "running"]
             if not names:
-                return "", whole
+                return None
             name = self._chance.choice(names)
             process = process_of(status["units"][name])
-            noticed = lambda status: process_of(status["units"].get(name, {})) not in (0, process)  # noqa: E731
-        with contextlib.suppress(ProcessLookupError):
+            noticed = lambda status: process_of(status["units"].get(name, {"pid": -1})) not in (0, process)  # noqa: E731
+        if not process:
+            return None
+        try:
             os.kill(process, signal.SIGKILL)
-        self.kills[kind] += 1
-        return kind, noticed
+        except ProcessLookupError:  # it was killed before, and the coordinator has not noticed yet
+            return None
+        return noticed
 
-    def kill_often(self, count: int, kinds: list[str], is_whole: Condition, stop: threading.Event) -> None:
+    def note_crawl(self) -> None:
+        """Note how many kills there were before the crawl was done."""
+        if not self._session.client.status().get("crawl", {}).get("is_done"):
+            self.during_crawl = self.kills["crawl"].total() + 1
+
+    def kill_often(
+        self, phase: str, count: int, is_whole: Condition, is_due: Callable[[], bool] = lambda: True
+    ) -> None:
         """Kill so many times; after two of three kills wait until the cluster is whole again."""
-        done = 0
-        while done < count and not stop.is_set():
-            kind, noticed = self.kill(kinds)
-            if not kind:
+        done, kinds = 0, []
+        while done < count:
+            kinds = kinds or self.kinds(phase)
+            noticed = self.kill(kinds[0]) if is_due() else None
+            if noticed is None:
                 time.sleep(0.2)
                 continue
+            kind = kinds.pop(0)
             done += 1
+            self.kills[phase][kind] += 1
             began = time.monotonic()
             if self._chance.random() < 0.67 or done == count:
-                self._wait(noticed, is_whole, stop)
-                self.recoveries.setdefault(kind, []).append(round(time.monotonic() - began, 1))
-                print(f"  killed {kind}: {self.recoveries[kind][-1]} s", flush=True)
+                self._wait(noticed, is_whole)
+                seconds = round(time.monotonic() - began, 1)
+                self.recoveries.setdefault(phase, {}).setdefault(kind, []).append(seconds)
+                print(f"  killed {kind}: {seconds} s", flush=True)
             else:
                 print(f"  killed {kind}, and did not wait", flush=True)
             time.sleep(self._chance.uniform(0.2, 3.0))
 
-    def _wait(self, noticed: Condition, is_whole: Condition, stop: threading.Event) -> None:
-        self._session.client.wait(
-            lambda status: stop.is_set() or (noticed(status) and is_whole(status)), "complete again", LONGEST
-        )
+    def _wait(self, noticed: Condition, is_whole: Condition) -> None:
+        self._session.client.wait(lambda status: noticed(status) and is_whole(status), "complete again", LONGEST)
 
 
 def process_of(unit: dict[str, Any]) -> int:
     """Return the process of a unit; of a broker that of its web server; 0 if it has none."""
-    description = unit.get("description", {})
+    description = unit.get("description", unit)
     return int(description.get("process") or description.get("pid") or 0)
 
 
@@ -133,14 +160,14 @@ class Client:
         self._session, self._key, self._queries = session, key, queries
         self.stopped = threading.Event()
         self.answers: Counter[str] = Counter()
-        self.wrong: list[str] = []
+        self.wrong: list[dict[str, Any]] = []
         self.published: list[str] = []
         self.expected: dict[str, list[str]] = {}
         self._urls = session.broker_urls()
 
-    def search(self, words: str, seconds: float = 10.0) -> dict[str, Any]:
+    def search(self, words: str, seconds: float = 10.0, only: str = "") -> dict[str, Any]:
         """Return the answer of a broker; raise `OSError` if none answers."""
-        for url in random.sample(self._urls, len(self._urls)):
+        for url in [only] if only else random.sample(self._urls, len(self._urls)):
             with contextlib.suppress(OSError):
                 address = f"{url.rstrip('/')}/api/search?{urllib.parse.urlencode({'q': words, 'count': 10})}"
                 with urllib.request.urlopen(address, timeout=seconds) as response:
@@ -176,8 +203,20 @@ class Client:
                 self.answers["right"] += 1
             else:
                 self.answers["wrong"] += 1
-                self.wrong.append(words)
+                self.wrong.append({"words": words, "expected": self.expected[words], "answer": answer})
             time.sleep(0.02)
+
+    def compare_brokers(self) -> int:
+        """Return how many queries two brokers answer differently, or in part, while nothing is killed."""
+        differences = 0
+        for words in self._queries:
+            answers = [self.search(words, only=url) for url in self._urls]
+            lists = [[(result["url"], result.get("score")) for result in answer["results"]] for answer in answers]
+            missing = [answer.get("shards", {}).get("missing") for answer in answers]
+            if any(missing) or any(other != lists[0] for other in lists):
+                differences += 1
+                print(f"  brokers differ: {words!r}: {lists}, missing {missing}", flush=True)
+        return differences
 
     def publish(self) -> None:
         """Publish pages until stopped; note those that were acknowledged."""
@@ -204,6 +243,31 @@ class Client:
 def whole(status: dict[str, Any]) -> bool:
     """Return whether every unit runs."""
     return bool(status["units"]) and not status["missing"]
+
+
+def build_often(session: ClusterSession, killer: Killer, kills: int) -> dict[str, int]:
+    """Build until all kills have hit a build; return figures."""
+    failed: list[BaseException] = []
+
+    def kill() -> None:
+        try:
+            # A build may end while a unit of it is waited for: then nothing is missing either.
+            killer.kill_often("build", kills, lambda s: not s["missing"], lambda: session.client.status()["building"])
+        except PeriplusError as error:
+            failed.append(error)
+
+    killing = threading.Thread(target=kill)
+    killing.start()
+    builds, attempts = 0, 0
+    while True:
+        last = not killing.is_alive()
+        built = session.build()
+        builds, attempts = builds + 1, attempts + built.attempts
+        if last:
+            break
+    if failed:
+        raise failed[0]
+    return {"builds": builds, "build_attempts": attempts, "documents": built.documents}
 
 
 def check_pages(session: ClusterSession, truth: Any, folder: Path) -> dict[str, int]:
@@ -264,27 +328,19 @@ def run(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
     in_serving = asked.kills - in_crawl - in_build
     figures: dict[str, Any] = {"kills": asked.kills, "seed": asked.seed}
     with cluster_up(settings, PlainObserver(), respawn=RESPAWN) as session:
-        killer = Killer(session, folder, chance)
+        killer = Killer(session, folder, chance, [kind for kind in asked.victims.split(",") if kind])
         with run_in_process(plan, folder / "hosts", log=True) as web:
             print(f"crawl: {in_crawl} kills", flush=True)
             session.start_crawl(list(web.seeds))
             session.client.wait(whole, "complete", LONGEST)
-            killer.kill_often(in_crawl, ["crawl", "crawl", "node", "coordinator"], whole, threading.Event())
+            killer.kill_often("crawl", in_crawl, whole, lambda: killer.note_crawl() or True)
             session.crawl()
             requests = web.requests()
         figures |= check_pages(session, truth, folder)
         again = sum(n - 1 for url, n in requests.counts.items() if not url.endswith("/robots.txt"))
         figures |= {"asked_again": again, "shortest_pause": round(shortest_pause(requests), 4), "pause": asked.delay}
         print(f"build: {in_build} kills", flush=True)
-        stop = threading.Event()
-        killing = threading.Thread(
-            target=killer.kill_often, args=(in_build, ["build", "build", "node", "coordinator"], whole, stop)
-        )
-        killing.start()
-        built = session.build()
-        stop.set()
-        killing.join()
-        figures |= {"build_attempts": built.attempts, "documents": built.documents}
+        figures |= build_often(session, killer, in_build)
         print(f"serving: {in_serving} kills", flush=True)
         session.serve()
         client = Client(session, key, [query.words for query in truth.queries][:20])
@@ -299,8 +355,7 @@ def run(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
             for thread in threads:
                 thread.start()
             try:
-                kinds = ["replica", "replica", "broker", "node", "coordinator"]
-                killer.kill_often(count, kinds, is_complete, threading.Event())
+                killer.kill_often("serving", count, is_complete)
             finally:
                 client.stopped.set()
                 for thread in threads:
@@ -308,9 +363,11 @@ def run(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
         session.wait_complete(LONGEST)
         client._urls = session.broker_urls()
         figures |= check_publications(client)
+        figures["brokers_differ"] = client.compare_brokers()
         figures |= {f"answers_{name}": count for name, count in client.answers.items()}
         figures |= {"answers_wrong": client.answers["wrong"], "wrong_queries": client.wrong[:10]}
-        figures["killed"] = dict(killer.kills)
+        figures["killed"] = {phase: dict(kinds) for phase, kinds in killer.kills.items()}
+        figures["killed_before_the_crawl_was_done"] = killer.during_crawl
         figures["recovery_seconds"] = killer.recoveries
     return figures
 
@@ -321,9 +378,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--hosts", type=int, default=40)
     parser.add_argument("--pages", type=int, default=2_000)
-    parser.add_argument("--delay", type=float, default=0.1)
+    parser.add_argument("--delay", type=float, default=0.0, help="pause of hosts; by default so that crawls last")
+    parser.add_argument("--victims", default="", help="kinds of victims, with commas: crawl,node,coordinator,...")
     parser.add_argument("--quick", action="store_true", help="keep no figures")
     asked = parser.parse_args()
+    asked.delay = asked.delay or 0.1 * asked.kills
+    unknown = set(filter(None, asked.victims.split(","))) - {kind for kinds in VICTIMS.values() for kind in kinds}
+    if unknown:
+        parser.error(f"There are no victims of kind {', '.join(sorted(unknown))}.")
     compile_kernels(PlainObserver())
     folder = Path(tempfile.mkdtemp(prefix="bench-cluster-"))
     try:
@@ -333,10 +395,17 @@ def main() -> None:
             stop_local_nodes(folder)
         shutil.rmtree(folder, ignore_errors=True)
     if not asked.quick:
-        save("cluster-kills", figures)
+        save("cluster_kills", figures)
     for name, value in figures.items():
         print(f"{name:>22}  {value}")
-    faults = ("pages_lost", "pages_stored_twice", "publications_lost", "publications_twice", "answers_wrong")
+    faults = (
+        "pages_lost",
+        "pages_stored_twice",
+        "publications_lost",
+        "publications_twice",
+        "answers_wrong",
+        "brokers_differ",
+    )
     if any(figures[name] for name in faults) or figures["shortest_pause"] < asked.delay:
         sys.exit("FAILED")
     print(f"{asked.kills} kills: nothing lost, nothing stored twice, no pause broken, no answer wrong")
