@@ -1,4 +1,4 @@
-"""One Ray cluster of three nodes on this machine for all tests that need one."""
+"""One Ray cluster of two nodes on this machine for all tests that need one."""
 
 import importlib.util
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from ray_test_cluster import RayTestCluster
 
-from periplus.settings import Settings, StorageSettings
+from periplus.settings import ClusterSettings, Settings, StorageSettings
 
 
 @pytest.fixture(scope="session")
@@ -26,13 +26,17 @@ def ray_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayTestClu
     from periplus.storage import open_storage
 
     folder: Path = tmp_path_factory.mktemp("ray")
-    settings = Settings(folder=str(folder), storage=StorageSettings(url=(folder / "storage").as_uri()))
+    settings = Settings(
+        folder=str(folder),
+        storage=StorageSettings(url=(folder / "storage").as_uri()),
+        cluster=ClusterSettings(heartbeat_seconds=0.2),
+    )
     make_key(key_path(settings))
-    create_topology(open_storage(settings.storage.url, settings.storage, create=True), new_topology(2, 2))
+    create_topology(open_storage(settings.storage.url, settings.storage, create=True), new_topology(2, 1))
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(Path(__file__).parent), before)))  # for echo_worker
     try:
-        local = start_local_nodes(folder, 3)
+        local = start_local_nodes(folder, 2)
     finally:
         os.environ.pop("PYTHONPATH") if before is None else os.environ.__setitem__("PYTHONPATH", before)
     try:
