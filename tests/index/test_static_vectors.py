@@ -11,7 +11,7 @@ from periplus.hashing import fingerprint_text
 from periplus.index import Index, LiveIndex, Segment, build_index, check_index, static_vectors
 from periplus.index.merge.segment_merger import merge_segments
 from periplus.index.static_vectors import embed_segment, stored_vectors
-from periplus.rank.static_similarity import StaticSimilarity
+from periplus.rank.static_similarity import StaticSimilarity, fill_similarities
 from periplus.records import Candidates, FetchRecord, Outcome, Page
 from periplus.settings import Settings
 from periplus.static_embeddings import load_static_model
@@ -130,7 +130,10 @@ def test_vectors_of_another_width_are_not_used_whatever_their_recipe(tmp_path: P
     assert stored_vectors(index.segments[0], load_static_model()) is None
     ids = np.zeros(1, np.int32)
     candidates = Candidates(ids, ids, np.ones(1, np.float32), 1, True, False)
-    assert StaticSimilarity(index).measure("who keeps the lighthouse at night", candidates) is None
+    similarities = StaticSimilarity(index).measure("who keeps the lighthouse at night", candidates)
+    assert similarities is not None
+    assert np.isnan(similarities).all()
+    assert not fill_similarities(similarities).any()
     merge_segments(tmp_path / "merged" / "seg-000009-0000", index.segments, SETTINGS.index)
     assert rows_of(Segment(tmp_path / "merged" / "seg-000009-0000")) == expected
 

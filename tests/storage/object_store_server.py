@@ -63,9 +63,10 @@ class ObjectStoreServer:
 
         def handle() -> Answer:
             answer: list[Any] = []
-            body = b"".join(
-                self._application(environ, lambda status, headers, _=None: answer.extend((status, headers)))
-            )
+            with self._lock:  # moto checks a condition and writes in two steps, S3 does both at once
+                body = b"".join(
+                    self._application(environ, lambda status, headers, _=None: answer.extend((status, headers)))
+                )
             return answer[0], answer[1], body
 
         result = self.fault(environ, handle) if self.fault is not None else handle()

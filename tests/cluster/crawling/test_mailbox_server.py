@@ -179,7 +179,7 @@ def test_memory_is_reserved_only_for_what_has_come(patient_server):
     body = b"x" * MAX_BODY
     for _ in range(3):
         assert MailboxClient(3, KEY, patient_server.address).post("/mail", body).status == 200
-    assert patient_server._peers._bytes == patient_server._strangers._bytes == 0
+    wait_for(lambda: patient_server._peers._bytes == patient_server._strangers._bytes == 0)
     for stranger in strangers:
         stranger.close()
 
