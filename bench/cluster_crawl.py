@@ -25,6 +25,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from kills import shortest_pause
 from periplus.cluster.crawling import (
     CrawlCoordinator,
     PlanRecord,
@@ -35,7 +36,7 @@ from periplus.cluster.crawling import (
 from periplus.cluster.wire.signing import ClusterKey
 from periplus.crawl import select_owned
 from periplus.errors import BadInput
-from periplus.fakeweb import FakeWeb, FakeWebPlan, RequestCounts, run_in_process
+from periplus.fakeweb import FakeWeb, FakeWebPlan, run_in_process
 from periplus.records import FetchRecord
 from periplus.settings import CrawlSettings, FetchSettings, FrontierSettings, Settings
 from periplus.storage import open_storage
@@ -173,16 +174,6 @@ class ProcessCluster:
             with PageStore.open(self.shard_folder(number) / "store", self.settings.store) as store:
                 records += select_owned(store.records(), shards, number)
         return records
-
-
-def shortest_pause(requests: RequestCounts) -> float:
-    """Return the shortest time between two requests to one host, as the server saw them."""
-    last: dict[str, float] = {}
-    shortest = float("inf")
-    for request in requests.log:
-        shortest = min(shortest, request.time - last.get(request.host, -1e9))
-        last[request.host] = request.time
-    return shortest
 
 
 def crawl_settings(hosts: Path, delay: float, connections: int) -> Settings:

@@ -29,6 +29,7 @@ from periplus.crawl.documents.parse_journal import check_journal
 from periplus.crawl.importer import ImportCount, import_jsonl, import_warc
 from periplus.crawl.sharding.cluster_crawler import ClusterCrawler
 from periplus.crawl.sharding.host_transfer import ForwardedPage, HostTransfer, TransferMessage, split_message
+from periplus.crawl.sharding.link_forwarder import LinkForwarder
 from periplus.crawl.sharding.mailbox import ForwardedLink, RobotsRequest, RobotsResponse, ShardMessage
 from periplus.crawl.sharding.page_transfer import PageExport
 from periplus.crawl.sharding.quotas import Quotas
@@ -49,6 +50,7 @@ __all__ = [
     "HostPartitioner",
     "HostTransfer",
     "ImportCount",
+    "LinkForwarder",
     "PageExport",
     "Quotas",
     "RobotsRequest",

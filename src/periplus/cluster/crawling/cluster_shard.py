@@ -35,10 +35,10 @@ from periplus.crawl import (
     Control,
     CrawlStatistics,
     CrawlStatus,
-    ForwardedLink,
     ForwardedPage,
     HostPartitioner,
     HostTransfer,
+    LinkForwarder,
     RobotsRequest,
     RobotsResponse,
     ShardMessage,
@@ -67,7 +67,6 @@ _MAX_OUTBOX_BYTES: Final = 512 << 20
 _MAX_INBOX_MESSAGES: Final = 64
 _MAX_INBOX_BYTES: Final = 64 << 20
 """Messages of one sender above which it has to hold back its own."""
-_MAX_SENT_KEYS: Final = 300_000
 _READ_AT_ONCE: Final = 8
 
 
@@ -114,7 +113,7 @@ class ClusterShard:
         self._counter = 0
         self._outgoing: dict[int, TransferMessage] = {}
         self._oldest: dict[int, float] = {}
-        self._sent: dict[int, None] = {}
+        self._links = LinkForwarder()
         self._quota = 0
         self._polled = False
         self._restored_until = restored_until
@@ -156,22 +155,7 @@ class ClusterShard:
 
     def route(self, requests: list[FetchRequest], lists: set[int]) -> list[FetchRequest]:
         """Return the requests for hosts of this shard; the others are sent to their owners."""
-        own = []
-        for request in requests:
-            address = request.address
-            owner = self._partitioner.owner(address.host)
-            if owner == self.shard:
-                own.append(request)
-            elif address.key not in self._sent:
-                self._remember(address.key)
-                link = ForwardedLink(address.url, request.depth, request.rank, request.hops, address.key in lists)
-                self._message_for(owner).links.append(link)
-        return own
-
-    def _remember(self, key: int) -> None:
-        if len(self._sent) >= _MAX_SENT_KEYS:
-            self._sent.clear()
-        self._sent[key] = None
+        return self._links.split(requests, lists, self.shard, self._partitioner.owner, self._message_for)
 
     def _message_for(self, shard: int) -> TransferMessage:
         self._oldest.setdefault(shard, time.monotonic())
@@ -365,7 +349,7 @@ class ClusterShard:
         self.mail.awaiting = awaiting
         self.mail.forward_next, self.mail.forward_last = 0, {}
         self.mail.forward_end = records if self.shard in plan.previous else 0
-        self._sent.clear()
+        self._links.forget()
         self._make_partitioners()
 
     def write_status(self, state: str, statistics: CrawlStatistics, pages: int, answered: int) -> None:

@@ -190,7 +190,7 @@ class MessageServer:
                 self._refused += 1
             _LOG.warning("A connection is refused: %s", error)
         except (OSError, EOFError):
-            pass  # the peer has gone, or was too slow
+            _LOG.debug("A peer has gone, or was too slow.")
         finally:
             self._forget(connection)
 

@@ -10,9 +10,9 @@ from typing import Final
 from periplus.crawl.control import pending_command
 from periplus.crawl.crawl_statistics import CrawlStatistics
 from periplus.crawl.crawl_status import CrawlStatus, write_status
+from periplus.crawl.sharding.link_forwarder import LinkForwarder
 from periplus.crawl.sharding.mailbox import (
     MESSAGE_SUFFIX,
-    ForwardedLink,
     RobotsRequest,
     RobotsResponse,
     ShardMessage,
@@ -39,8 +39,6 @@ _MAX_MESSAGES: Final = 64
 """Messages in a mailbox above which senders hold theirs back."""
 _MAX_UNSENT: Final = 20_000
 """Items held back for one shard above which no more pages are fetched."""
-_MAX_SENT_KEYS: Final = 300_000
-"""URLs that are remembered as sent, so that they are not sent again."""
 _READ_AT_ONCE: Final = 8
 
 
@@ -62,7 +60,7 @@ class ShardRouter:
         self._outgoing = {other: ShardMessage(number) for other in shards if other != number}
         self._oldest: dict[int, float] = {}
         """When the oldest item for each shard was put into its message."""
-        self._sent: dict[int, None] = {}
+        self._links = LinkForwarder()
         self._unacknowledged: dict[str, None] = {}
         self._quota = 0
         """Nothing is fetched before the supervisor has assigned a quota."""
@@ -81,17 +79,7 @@ class ShardRouter:
 
     def route(self, requests: list[FetchRequest], lists: set[int]) -> list[FetchRequest]:
         """Return the requests for hosts of this shard; the others are sent to their owners."""
-        own = []
-        for request in requests:
-            address = request.address
-            owner = self._partitioner.owner(address.host)
-            if owner == self.number:
-                own.append(request)
-            elif address.key not in self._sent:
-                self._remember(address.key)
-                link = ForwardedLink(address.url, request.depth, request.rank, request.hops, address.key in lists)
-                self._message_for(owner).links.append(link)
-        return own
+        return self._links.split(requests, lists, self.number, self._partitioner.owner, self._message_for)
 
     def dump_mail(self) -> bytes:
         """Return nothing: messages are files until a snapshot reflects them."""
@@ -114,11 +102,6 @@ class ShardRouter:
                 self._all_stores = self._all_stores or PageStore.open(self._stores, self._settings)
                 record = self._all_stores.find(key)
         return record
-
-    def _remember(self, key: int) -> None:
-        if len(self._sent) >= _MAX_SENT_KEYS:
-            self._sent.clear()
-        self._sent[key] = None
 
     def _message_for(self, shard: int) -> ShardMessage:
         self._oldest.setdefault(shard, time.monotonic())
