@@ -124,7 +124,7 @@ bench-cluster: ## queries, crawl and PageRank of 1, 2 and 4 shards on this machi
 	@$(MAKE) --no-print-directory bench-cluster-crawl
 	@$(MAKE) --no-print-directory bench-pagerank-shards
 
-bench-cluster-kills: $(DEV_READY) ## kill crawl shards, nodes, coordinator, brokers and replicas of a cluster, then check that nothing was lost (KILLS=60 SEED=1)
+bench-cluster-kills: $(DEV_READY) ## kill crawl shards, nodes, coordinator, builds, brokers and replicas of a cluster, then check that nothing was lost (KILLS=60 SEED=1)
 	@$(BIN)/python bench/cluster_kills.py --kills $(or $(KILLS),60) --seed $(or $(SEED),1) $(ARGS)
 
 bench-faults: $(DEV_READY) ## power cuts, failing calls and damaged files for every operation and file kind (CUTS=30 FAULTS=10 FLIPS=200 ARGS=)

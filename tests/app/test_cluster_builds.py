@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from shard_folders import add_pages
 
-from periplus.app.clusters.cluster_workers import BuildCommand, BuildWorker
+from periplus.app.clusters.build_worker import BuildCommand, BuildWorker
 from periplus.app.clusters.generation_build import build_generation
 from periplus.cluster import ClusterTopology, Unit, UnitSpec, new_topology
 from periplus.cluster.control.ray_host import Probe

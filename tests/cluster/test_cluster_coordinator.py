@@ -180,6 +180,17 @@ def test_an_older_generation_is_not_served(storage: Storage) -> None:
     assert coordinator.topology.generation_shards == (0, 1)
     with pytest.raises(BadInput, match="already"):
         coordinator.publish(2, 1, [0])
+    assert coordinator.topology.generation_owners == (0, 1, 2, 3)
+
+
+def test_a_generation_that_lacks_published_pages_is_not_served(storage: Storage) -> None:
+    """Another build was published since it was begun: what that had was removed from the logs."""
+    coordinator, _ = start(storage, TableHost(1))
+    coordinator.publish(2, 1, [0, 1], owners=[0, 1], base=0)
+    assert coordinator.topology.generation_owners == (0, 1)
+    with pytest.raises(BadInput, match="Generation 2 was published while 3 was built"):
+        coordinator.publish(3, 1, [0], base=0)
+    coordinator.publish(3, 1, [0], base=2)
 
 
 def test_shards_join_and_leave_while_the_crawl_runs(storage: Storage) -> None:

@@ -7,11 +7,15 @@ from pathlib import Path
 import pytest
 from ray_test_cluster import RayTestCluster
 
+from conditions import wait_until
+from periplus.cluster.control.coordinator_actor import ClusterClient
 from periplus.cluster.control.local_nodes import read_local_cluster, start_local_nodes, stop_local_nodes
 from periplus.cluster.control.placement import Unit
 from periplus.cluster.control.ray_host import RayHost
 from periplus.cluster.control.ray_runtime import connect_ray, load_ray
-from periplus.errors import BadInput, ClusterError, MissingPart, NothingHere
+from periplus.cluster.control.topology_store import TopologyStore
+from periplus.errors import BadInput, ClusterError, CoordinatorConflict, MissingPart, NothingHere
+from periplus.storage import open_storage
 
 pytestmark = pytest.mark.xdist_group("ray")
 SECONDS = 180.0
@@ -73,6 +77,15 @@ def test_units_survive_their_processes_the_coordinator_and_a_node(ray_cluster: R
     client.update(crawling=False, serving=False)
     client.wait(lambda status: not status["units"] and not host.units(), "stopped", SECONDS)
     assert all((folder / "closed").exists() for folder in folders)
+
+    # Another coordinator takes over: this one says so, and ends for good.
+    storage = open_storage(ray_cluster.settings.storage.url, ray_cluster.settings.storage)
+    TopologyStore(storage).take_over()
+    with pytest.raises(CoordinatorConflict, match="has taken over"):
+        client.wait(lambda status: False, "replaced", SECONDS)
+    wait_until(lambda: "coordinator" not in ray.util.list_named_actors())
+    with pytest.raises(NothingHere, match="No Periplus cluster"):
+        ClusterClient.find(ray)
 
 
 def test_the_cluster_on_this_machine_is_found_again(ray_cluster: RayTestCluster) -> None:

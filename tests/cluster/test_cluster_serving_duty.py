@@ -12,10 +12,12 @@ from periplus.cluster import (
     PublicationLog,
     ServingDuty,
     Unit,
+    collect_publications,
     decode_table,
     list_generations,
-    mark_built,
+    new_attempt,
     new_topology,
+    save_set,
 )
 from periplus.cluster.control.ray_host import Probe
 from periplus.cluster.control.replica_worker import GenerationCommand
@@ -170,10 +172,12 @@ def test_generations_before_the_last_but_one_are_removed_from_storage(tmp_path: 
     for generation in (1, 2, 3, 4, 5):
         storage.put(f"generations/{generation:08d}/shards/00/index/x", b"x")
     log = PublicationLog(storage, 1)
-    for number in range(2):
-        log.add(encode_publication(make_published_record("Fog", "fog", f"https://a.test/{number}")))
+    log.add(encode_publication(make_published_record("Fog", "fog", "https://a.test/0")))
+    for generation in (2, 3):
+        attempt = new_attempt(generation)
+        save_set(storage, generation, collect_publications(storage, 1, (1,), 0, attempt, tmp_path / "scratch"))
+    log.add(encode_publication(make_published_record("Fog", "fog", "https://a.test/1")))
     names = list(log.names())
-    mark_built(storage, 1, 3, names[:1])
     serving = Serving(storage)
     serving.topology = msgspec.structs.replace(serving.topology, generation=3, served_generation=3)
     held = Unit("replica", 1, 1)

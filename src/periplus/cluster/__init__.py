@@ -29,7 +29,15 @@ from periplus.cluster.cluster_topology import (
 )
 from periplus.cluster.serving.broker import Broker
 from periplus.cluster.serving.generation_switch import close_generation, open_generation
-from periplus.cluster.serving.publication_collection import collect_publications, mark_built, remove_built
+from periplus.cluster.serving.publication_collection import (
+    CollectedPublications,
+    append_collected,
+    collect_publications,
+    join_collected,
+    new_attempt,
+    remove_built,
+    save_set,
+)
 from periplus.cluster.serving.publication_log import PublicationLog
 from periplus.cluster.serving.replica_group import GroupStatistics, read_health
 from periplus.cluster.serving.serving_table import (
@@ -82,6 +90,7 @@ __all__ = [
     "ClusterClient",
     "ClusterKey",
     "ClusterTopology",
+    "CollectedPublications",
     "CoordinatorTerm",
     "CrawlDuty",
     "CrawlWorker",
@@ -105,6 +114,7 @@ __all__ = [
     "Unit",
     "UnitSpec",
     "WorkerFactory",
+    "append_collected",
     "close_generation",
     "collect_publications",
     "create_topology",
@@ -113,11 +123,12 @@ __all__ = [
     "encode_table",
     "encode_topology",
     "format_address",
+    "join_collected",
     "key_path",
     "list_generations",
     "load_key",
     "make_key",
-    "mark_built",
+    "new_attempt",
     "new_nonce",
     "new_topology",
     "open_generation",
@@ -127,6 +138,7 @@ __all__ = [
     "read_local_cluster",
     "remove_built",
     "remove_generations",
+    "save_set",
     "sign_header",
     "start_coordinator",
     "start_local_nodes",

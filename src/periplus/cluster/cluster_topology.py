@@ -82,7 +82,7 @@ class ClusterTopology(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     generation_shards: tuple[int, ...] = ()
     """The shards that the generation was built of: those that have pages."""
     generation_owners: tuple[int, ...] = ()
-    """The shards that owned hosts then, also without pages: published pages belong to them."""
+    """The shards that its pages were divided by, also those without pages: published pages belong to them."""
     served_generation: int = 0
     """The generation that brokers ask for; another one than `generation` until all replicas have opened that."""
     served_shards: tuple[int, ...] = ()

@@ -5,13 +5,12 @@ its node, the build begins again once there is another: all steps can be repeate
 it is complete.
 """
 
-import secrets
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from periplus.app.clusters.cluster_workers import BuildCommand
+from periplus.app.clusters.build_worker import BuildCommand
 from periplus.app.observer import SILENT, Observer
 from periplus.errors import ClusterError, NothingHere
 
@@ -59,7 +58,15 @@ def build_generation(
 
 
 def _build_once(client: "ClusterClient", host: "RayHost", storage: "Storage", observer: Observer) -> GenerationBuild:
-    from periplus.cluster import RoundStore, Unit, list_generations
+    from periplus.cluster import (
+        CollectedPublications,
+        RoundStore,
+        Unit,
+        join_collected,
+        list_generations,
+        new_attempt,
+        save_set,
+    )
     from periplus.index import BuildStatistics, sum_build_statistics
 
     topology = client.topology()
@@ -70,31 +77,41 @@ def _build_once(client: "ClusterClient", host: "RayHost", storage: "Storage", ob
     # Units are asked themselves: the coordinator may not have noticed yet that one has just died.
     client.wait(lambda status: _is_running(host, units), "ready to build", _UNITS_SECONDS)
 
-    def run(step: str, command: BuildCommand, some: "list[Unit] | None" = None) -> "dict[Unit, bytes]":
+    def run(step: str, commands: "dict[Unit, BuildCommand]") -> "dict[Unit, bytes]":
         observer.message(f"Generation {generation}: {step}.")
-        argument = msgspec.msgpack.encode(command)
-        return host.call_all(dict.fromkeys(units if some is None else some, argument), step, _STEP_SECONDS)
+        arguments = {unit: msgspec.msgpack.encode(command) for unit, command in commands.items()}
+        return host.call_all(arguments, step, _STEP_SECONDS)
 
-    rounds = f"{generation:08d}-{secrets.token_hex(4)}"
-    command = BuildCommand(generation, epoch=epoch, shards=shards, rounds=rounds)
-    run("prepare", command)
+    rounds = new_attempt(generation)
+    command = BuildCommand(generation, epoch=epoch, shards=shards, rounds=rounds, base=topology.generation)
+    everywhere = dict.fromkeys(units, command)
+    answers = run("collect", everywhere).values()
+    collected = join_collected(msgspec.msgpack.decode(answer, type=CollectedPublications) for answer in answers)
+    parts_of = collected.parts
+    run(
+        "prepare",
+        {unit: msgspec.structs.replace(command, publications=parts_of.get(unit.number, ())) for unit in units},
+    )
     try:
-        run("graph", command)
+        run("graph", everywhere)
     finally:
         RoundStore(storage, rounds).remove()
-    parts = {unit: msgspec.json.decode(part, type=BuildStatistics) for unit, part in run("statistics", command).items()}
+    parts = {
+        unit: msgspec.json.decode(part, type=BuildStatistics) for unit, part in run("statistics", everywhere).items()
+    }
     statistics = sum_build_statistics(list(parts.values()), epoch)
     filled = [unit for unit, part in parts.items() if part.documents]
     if not statistics.documents:
         raise NothingHere("The cluster has no pages.", "Crawl some: periplus cluster crawl URL.")
     storage.put(f"statistics/{epoch:08d}/build-{generation:08d}.json", msgspec.json.encode(statistics))
     command = BuildCommand(generation, msgspec.json.encode(statistics), epoch, shards)
-    run("index", command, filled)
-    sizes = run("store", command, filled)
-    shards = tuple(unit.number for unit in filled)
-    client.publish(generation, epoch, shards)
+    run("index", dict.fromkeys(filled, command))
+    sizes = run("store", dict.fromkeys(filled, command))
+    save_set(storage, generation, collected)
+    client.publish(generation, epoch, [unit.number for unit in filled], owners=shards, base=topology.generation)
     size = sum(int(text) for text in sizes.values())
-    return GenerationBuild(generation, epoch, shards, statistics.documents, size, 0.0, 0)
+    numbers = tuple(unit.number for unit in filled)
+    return GenerationBuild(generation, epoch, numbers, statistics.documents, size, 0.0, 0)
 
 
 def _is_running(host: "RayHost", units: "list[Unit]") -> bool:

@@ -251,15 +251,32 @@ class Coordinator:
         """Change fields of the topology."""
         return self.change(lambda topology: msgspec.structs.replace(topology, **fields))
 
-    def publish(self, generation: int, statistics_epoch: int, shards: Sequence[int]) -> ClusterTopology:
-        """Serve another index; raise `BadInput` if a later one is served already."""
-        if generation <= self.topology.generation:
-            raise BadInput(f"Generation {self.topology.generation} is served already, {generation} is older.")
+    def publish(
+        self,
+        generation: int,
+        statistics_epoch: int,
+        shards: Sequence[int],
+        owners: Sequence[int] = (),
+        base: int | None = None,
+    ) -> ClusterTopology:
+        """Serve another index; raise `BadInput` if a later one is served already.
+
+        owners: the shards that its pages were divided by; none is all that own hosts now;
+        base: the generation whose published pages it has too; raise `BadInput` if another one is served meanwhile.
+        """
+        current = self.topology.generation
+        if generation <= current:
+            raise BadInput(f"Generation {current} is served already, {generation} is older.")
+        if base is not None and base != current:
+            raise BadInput(
+                f"Generation {current} was published while {generation} was built: that lacks published pages.",
+                "Build again: periplus cluster index.",
+            )
         return self.update(
             generation=generation,
             statistics_epoch=statistics_epoch,
             generation_shards=tuple(sorted(shards)),
-            generation_owners=self.topology.owner_numbers,
+            generation_owners=tuple(sorted(owners)) or self.topology.owner_numbers,
         )
 
     def resize(self, shards: Sequence[int]) -> ClusterTopology:

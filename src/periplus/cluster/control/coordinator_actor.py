@@ -27,6 +27,10 @@ __all__ = ["ClusterClient", "CoordinatorActor", "DutyFactory", "key_path", "star
 _LOG: Final = logging.getLogger("periplus.cluster")
 _FAULT_SECONDS: Final = 2.0
 _ANSWER_SECONDS: Final = 120.0
+_CONFLICT_SECONDS: Final = 60.0
+"""For which a coordinator that another has replaced waits for somebody to tell it to."""
+_FAREWELL_SECONDS: Final = 1.0
+"""Between that and its end, so that the answer arrives."""
 
 DutyFactory = Callable[[Settings, ClusterKey, Storage, RayHost], Sequence[Duty]]
 
@@ -43,6 +47,8 @@ class CoordinatorActor:
         self._settings = msgspec.json.decode(settings, type=Settings)
         self._factories, self._make_duties = factories, make_duties
         self._conflict: CoordinatorConflict | None = None
+        self._reported = threading.Event()
+        """Set when somebody was told of the conflict."""
         self._fault = ""
         self._stopped = threading.Event()
         self._coordinator = self._open()
@@ -63,12 +69,20 @@ class CoordinatorActor:
                 _LOG.error("%s", error)
                 self._conflict = error
                 self._coordinator.close()
+                self._exit()
                 return
             except Exception as error:
                 self._fault = f"{type(error).__name__}: {error}"
                 _LOG.exception("The coordinator failed")
                 self._stopped.wait(_FAULT_SECONDS)
             self._stopped.wait(self._settings.cluster.heartbeat_seconds)
+
+    def _exit(self) -> None:
+        """End this process for good, once somebody was told why, or nobody has asked for a while."""
+        self._reported.wait(_CONFLICT_SECONDS)
+        self._stopped.wait(_FAREWELL_SECONDS)
+        ray = load_ray()
+        ray.kill(ray.get_runtime_context().current_actor, no_restart=True)
 
     def version(self) -> str:
         """Return the version of Periplus."""
@@ -89,13 +103,15 @@ class CoordinatorActor:
         self._check()
         return self._coordinator.update(**fields)
 
-    def publish(self, generation: int, statistics_epoch: int, shards: Sequence[int]) -> ClusterTopology:
+    def publish(
+        self, generation: int, statistics_epoch: int, shards: Sequence[int], owners: Sequence[int], base: int | None
+    ) -> ClusterTopology:
         """Serve another index; the same one again is no error, since a call may be repeated."""
         self._check()
         current = self._coordinator.topology
         if (current.generation, current.statistics_epoch) == (generation, statistics_epoch):
             return current
-        return self._coordinator.publish(generation, statistics_epoch, shards)
+        return self._coordinator.publish(generation, statistics_epoch, shards, owners, base)
 
     def resize(self, shards: Sequence[int]) -> ClusterTopology:
         """Change which shards own the hosts."""
@@ -104,6 +120,7 @@ class CoordinatorActor:
 
     def _check(self) -> None:
         if self._conflict is not None:
+            self._reported.set()
             raise self._conflict
 
     def close(self) -> None:
@@ -169,9 +186,16 @@ class ClusterClient:
         """Change fields of the topology."""
         self._call("update", fields)
 
-    def publish(self, generation: int, statistics_epoch: int, shards: Sequence[int]) -> None:
-        """Serve another index."""
-        self._call("publish", generation, statistics_epoch, list(shards))
+    def publish(
+        self,
+        generation: int,
+        statistics_epoch: int,
+        shards: Sequence[int],
+        owners: Sequence[int] = (),
+        base: int | None = None,
+    ) -> None:
+        """Serve another index; see `Coordinator.publish`."""
+        self._call("publish", generation, statistics_epoch, list(shards), list(owners), base)
 
     def resize(self, shards: Sequence[int]) -> None:
         """Change which shards own the hosts."""

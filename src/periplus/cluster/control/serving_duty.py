@@ -21,8 +21,7 @@ from periplus.cluster.control.generation_store import list_generations, remove_g
 from periplus.cluster.control.placement import Unit
 from periplus.cluster.control.ray_host import Probe
 from periplus.cluster.control.replica_worker import GenerationCommand
-from periplus.cluster.serving.publication_collection import remove_built
-from periplus.cluster.serving.publication_log import list_logs
+from periplus.cluster.serving.publication_collection import remove_built, remove_sets
 from periplus.cluster.serving.serving_table import ServingTable, ShardEntry, encode_table
 from periplus.errors import PeriplusError
 from periplus.storage import Storage
@@ -137,8 +136,8 @@ class ServingDuty:
                 earlier = [number for number in present if number < generation]
                 if earlier[:-1]:
                     remove_generations(storage, set(present) - set(earlier[:-1]))
-                for shard in list_logs(storage):
-                    remove_built(storage, shard, generation)
+                remove_built(storage, generation)
+                remove_sets(storage, generation, earlier[-1:])
             except PeriplusError as error:
                 _LOG.warning("Earlier generations are not removed: %s", error)
                 self._removed = 0
