@@ -22,6 +22,9 @@
     │   ├── PeerFailed         a peer is not reached, does not answer in time, or sends what is not a message
     │   ├── WrongVersion       a node or peer runs another version of Periplus
     │   └── CoordinatorConflict    another coordinator has changed the cluster's record
+    ├── SiteError              a federation of sites cannot do what was asked of it
+    │   ├── SiteUnreachable    another site is not reached, does not answer in time, or refuses
+    │   └── BadBatch           another site has sent what cannot be accepted; it is quarantined
     ├── StorageFailed          the storage of a cluster is full, refuses or cannot be reached
     │   └── StorageConflict    another process has changed a record of the storage first
     └── MissingPart            an optional extra or a system program is not installed
@@ -31,6 +34,7 @@ All errors take positional strings only, so that they survive pickling between p
 """
 
 __all__ = [
+    "BadBatch",
     "BadFile",
     "BadInput",
     "BadUrl",
@@ -51,6 +55,8 @@ __all__ = [
     "PortInUse",
     "ProcessFailed",
     "SettingsError",
+    "SiteError",
+    "SiteUnreachable",
     "StorageConflict",
     "StorageFailed",
     "StorageFull",
@@ -153,6 +159,18 @@ class WrongVersion(ClusterError):
 
 class CoordinatorConflict(ClusterError):
     """Another coordinator has changed the cluster's record; this one must stop."""
+
+
+class SiteError(PeriplusError):
+    """A federation of sites cannot do what was asked of it."""
+
+
+class SiteUnreachable(SiteError):
+    """Another site is not reached, does not answer in time, or refuses; the message names it."""
+
+
+class BadBatch(SiteError):
+    """Another site has sent what cannot be accepted: wrongly signed, too large, or not of the expected form."""
 
 
 class StorageFailed(PeriplusError):

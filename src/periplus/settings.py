@@ -29,6 +29,7 @@ from periplus.settings_searching import (
     RankSettings,
     SearchSettings,
     ServeSettings,
+    SiteSettings,
 )
 from periplus.settings_section import Section, cache_folder
 
@@ -49,6 +50,7 @@ __all__ = [
     "ServeSettings",
     "Setting",
     "Settings",
+    "SiteSettings",
     "StorageSettings",
     "StoreSettings",
     "cache_folder",
@@ -78,6 +80,7 @@ class Settings(Section, frozen=True):
     limits: LimitSettings = LimitSettings()
     cluster: ClusterSettings = ClusterSettings()
     storage: StorageSettings = StorageSettings()
+    site: SiteSettings = SiteSettings()
 
 
 OLD_NAMES: Final = {

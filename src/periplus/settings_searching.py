@@ -1,4 +1,4 @@
-"""Settings of what happens after the page store: index, links, ranking, results, the server."""
+"""Settings of what happens after the page store: index, links, ranking, results, the server, other sites."""
 
 from pathlib import Path
 from typing import Annotated, Final
@@ -7,7 +7,15 @@ from msgspec import Meta
 
 from periplus.settings_section import Section, cache_folder
 
-__all__ = ["EmbeddingSettings", "GraphSettings", "IndexSettings", "RankSettings", "SearchSettings", "ServeSettings"]
+__all__ = [
+    "EmbeddingSettings",
+    "GraphSettings",
+    "IndexSettings",
+    "RankSettings",
+    "SearchSettings",
+    "ServeSettings",
+    "SiteSettings",
+]
 
 
 class IndexSettings(Section, frozen=True):
@@ -322,4 +330,67 @@ class ServeSettings(Section, frozen=True):
     ] = ""
     geocoder: Annotated[
         str, Meta(description="Geocoding service, {name} and {language} in its URL; none disables it")
+    ] = ""
+
+
+class SiteSettings(Section, frozen=True):
+    """A site among others: where it is, how it is reached, and how much it exchanges."""
+
+    place: Annotated[tuple[float, ...], Meta(description="Latitude and longitude of this site, e.g. 47.4,8.5")] = ()
+    languages: Annotated[
+        tuple[str, ...], Meta(description="Languages that people read here, e.g. de,fr; none is any")
+    ] = ()
+    address: Annotated[
+        str,
+        Meta(
+            description="Host and port where other sites reach this one, e.g. search.example.org:7422; none: this site "
+            "connects to the others"
+        ),
+    ] = ""
+    listen: Annotated[
+        str, Meta(description="Address that the NATS server listens on for other sites; none is all addresses")
+    ] = ""
+    nats_url: Annotated[
+        str,
+        Meta(description="URL of a NATS server with JetStream that runs already; none starts one of this site's own"),
+    ] = ""
+    heartbeat_seconds: Annotated[
+        float, Meta(description="Interval between two announcements of a site, in seconds", gt=0)
+    ] = 2.0
+    liveness_seconds: Annotated[
+        float,
+        Meta(description="Time without a message of a site after which it is no longer asked, in seconds", gt=0),
+    ] = 8.0
+    batch_seconds: Annotated[
+        float, Meta(description="Longest time that items wait for a batch to fill, in seconds", gt=0)
+    ] = 2.0
+    batch_kb: Annotated[int, Meta(description="Size of a batch before compression, in kB", ge=1, le=16_384)] = 512
+    max_batch_mb: Annotated[
+        int, Meta(description="Maximum size of a batch that is accepted, decompressed, in MB", ge=1, le=64)
+    ] = 32
+    outbox_mb: Annotated[
+        int,
+        Meta(description="Size of the batches that wait for one site, in MB; above it the oldest are dropped", ge=1),
+    ] = 1_024
+    stream_mb: Annotated[
+        int, Meta(description="Size of the batches of one site that wait to be applied, in MB", ge=1)
+    ] = 1_024
+    threshold_share: Annotated[
+        float,
+        Meta(description="Share of changed thresholds and statistics above which they are sent at once", gt=0, le=1),
+    ] = 0.1
+    threshold_seconds: Annotated[
+        float, Meta(description="Longest time before changed thresholds are sent, in seconds", gt=0)
+    ] = 600.0
+    slack: Annotated[
+        float,
+        Meta(description="How much a bound must exceed the last local result for a site to be asked; 0 is exact", ge=0),
+    ] = 0.0
+    deadline: Annotated[float, Meta(description="Time in which other sites answer a query, in seconds", gt=0)] = 0.6
+    replica_share: Annotated[
+        float,
+        Meta(description="Size of replicated pages as a share of the pages that this site is the master of", ge=0),
+    ] = 0.1
+    geoip_file: Annotated[
+        str, Meta(description="GeoIP database (.mmdb) by which hosts are placed on the map; none places by hash")
     ] = ""

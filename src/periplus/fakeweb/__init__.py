@@ -11,6 +11,8 @@ requests (`FakeWeb.response`, without sockets), the ground truth to compare a cr
         ...                                # crawl web.seeds
         server.requests().counts           # number of requests for each URL
 
+`DistanceProxy` delays the bytes between two places on this machine, and can be cut.
+
 The package does not depend on the crawler that will visit it.
 """
 
@@ -18,6 +20,7 @@ from periplus.fakeweb.fake_web import FakeWeb
 from periplus.fakeweb.fake_web_plan import TROUBLE, FakeWebPlan
 from periplus.fakeweb.model.ground_truth import ExpectedPage, GroundTruth, JudgedQuery
 from periplus.fakeweb.model.topic_locality import TopicLocality
+from periplus.fakeweb.server.distance_proxy import DistanceProxy
 from periplus.fakeweb.server.fake_response import FakeResponse, ScriptStep
 from periplus.fakeweb.server.listener import serve_forever
 from periplus.fakeweb.server.request_log import LoggedRequest, RequestCounts
@@ -25,6 +28,7 @@ from periplus.fakeweb.server.server_runner import FakeWebProcess, FakeWebServer,
 
 __all__ = [
     "TROUBLE",
+    "DistanceProxy",
     "ExpectedPage",
     "FakeResponse",
     "FakeWeb",

@@ -1,0 +1,1 @@
+"""Which site crawls a host, and which one indexes a page."""
