@@ -59,7 +59,8 @@ class StaticTier:
         return len(rows.signs)
 
     def encode(self, words: str) -> np.ndarray | None:
-        return self._model.encode_query(words)
+        encoded = self._model.encode_query(words)
+        return None if encoded is None else encoded[0]
 
     def similarities(self, query: np.ndarray, numbers: np.ndarray) -> np.ndarray:
         out = np.empty(len(numbers), np.float32)
