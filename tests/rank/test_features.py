@@ -13,7 +13,7 @@ from periplus.index import Index, build_index
 from periplus.query import Scoring, find_candidates, parse_query, plan_query
 from periplus.rank import feature_rows as measuring
 from periplus.rank.external_signals import ExternalSignals
-from periplus.rank.feature_rows import FeatureExtractor, complete_features, without_static_similarity
+from periplus.rank.feature_rows import ALL_FEATURES, FeatureExtractor, complete_features, without_static_similarity
 from periplus.rank.feature_scorer import FeatureScorer, feature_weights
 from periplus.rank.ranker import Ranker
 from periplus.rank.ranking_model import FEATURES
@@ -94,7 +94,7 @@ def test_features_without_weight_are_not_measured(tmp_path: Path) -> None:
         assert tree is not None
         plan = ranker.plan(tree)
         found = find_candidates(index, plan, 20)
-        rows, all_rows = ranker.measure_features(plan, found), ranker.measure_features(plan, found, is_shard=True)
+        rows, all_rows = ranker.measure_features(plan, found), ranker.measure_features(plan, found, ALL_FEATURES)
         assert all_rows[:, near].any()
         assert not rows[:, near].any()
         assert rows[:, passage].any() == long  # It has a weight for long queries only.

@@ -2,12 +2,9 @@
 
 import itertools
 import json
-import random
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -20,53 +17,12 @@ from periplus.embeddings import EmbeddingSearcher, embed_index
 from periplus.errors import BadUrl
 from periplus.evaluate import read_documents
 from periplus.hashing import fingerprint_text
-from periplus.index import LiveIndex, build_index, gather_build_statistics, sum_build_statistics
 from periplus.query import Synonyms
 from periplus.rank import Ranker
-from periplus.records import FetchRecord, Query, ResultPage
+from periplus.records import Query
 from periplus.search import IndexShard, LocalShards, Searcher, ShardedSearcher
-from periplus.settings import EmbeddingSettings, SearchSettings, Settings
-from periplus.text import LANGUAGES
-
-SETTINGS = msgspec.structs.replace(Settings(), search=SearchSettings(budget_ms=600_000))
-"""Nothing is left out for want of time: kernels may have to be compiled."""
-CLOCK = ("seconds", "timings", "generation", "work")
-"""Fields that depend on the clock, and on when and where an index was built."""
-
-
-def split_by_host(visits: Sequence[FetchRecord], count: int, seed: int) -> list[list[FetchRecord]]:
-    """Return the pages of each shard, which owns some hosts; shards without any page are left out."""
-    chance = random.Random(seed)
-    owner = {host: chance.randrange(count) for host in sorted({visit.url.split("/")[2] for visit in visits})}
-    parts = [[visit for visit in visits if owner[visit.url.split("/")[2]] == shard] for shard in range(count)]
-    return [part for part in parts if part]
-
-
-def build_both(
-    folder: Path, parts: Sequence[Sequence[FetchRecord]], ranks: Ranks, own: Settings = SETTINGS
-) -> tuple[Searcher, ShardedSearcher, LocalShards]:
-    """Return a searcher of one index, which has the pages shard by shard, and one of as many shards."""
-    statistics = sum_build_statistics([gather_build_statistics(part, ranks) for part in parts], 1)
-    for number, part in enumerate(parts):
-        build_index(part, folder / "one" / "index", own.index, ranks, append=number > 0, statistics=statistics)
-        build_index(part, folder / f"shard-{number:02}" / "index", own.index, ranks, statistics=statistics)
-    whole = Searcher.open(folder / "one", own)
-    shards = [IndexShard(folder / f"shard-{number:02}", own, number) for number in range(len(parts))]
-    group = LocalShards(shards, encoded=True)
-    broker = ShardedSearcher(group, own)
-    assert whole._session is not None
-    whole._session.suggester.ready()
-    broker.load_spelling()
-    return whole, broker, group
-
-
-def assert_same(whole: Searcher, broker: ShardedSearcher, query: Query) -> ResultPage:
-    one, many = whole.search(query), broker.search(query)
-    assert [(hit.key, hit.score) for hit in many.hits] == [(hit.key, hit.score) for hit in one.hits], query
-    for name in one.__struct_fields__:
-        if name not in CLOCK:
-            assert getattr(many, name) == getattr(one, name), (query, name)
-    return one
+from periplus.settings import EmbeddingSettings
+from search.shard_pairs import SETTINGS, assert_same, build_both, split_by_host
 
 
 @pytest.fixture(scope="module")
@@ -256,103 +212,3 @@ def test_embeddings_take_part_alike(tmp_path: Path) -> None:
         session.ranker.embeddings._meaning = EmbeddingSearcher(session.index, semantic, NaiveEncoder())
     for words in ("sea chart", "the ship of fog", "wind", '"harbour light" bell', "rope -sail tide", "zebra", "море"):
         assert_same(whole, broker, Query(words, size=100, explain=True))
-
-
-def test_live_changes_reach_the_broker_when_it_is_refreshed(tmp_path: Path) -> None:
-    visits = random_visits(7, 80)
-    parts = split_by_host(visits, 3, 1)
-    whole, broker, group = build_both(tmp_path, parts, Ranks({}))
-    new = visit("https://live.coast.test/kraken", "Kraken", "the kraken rises from the deep sea " * 9)
-    gone = parts[1][3].url
-    for folder in ("one", "shard-01"):
-        with LiveIndex(tmp_path / folder / "index", SETTINGS.index, background=False) as live:
-            live.add(new)
-            live.delete(gone)
-            live.publish()
-    assert not broker.refresh()
-    shard = group._shards[1]
-    assert isinstance(shard, IndexShard)
-    assert shard.refresh()
-    assert broker.refresh()
-    assert not broker.refresh()
-    found = broker.search(Query("kraken"))
-    assert [hit.url for hit in found.hits] == [new.url]
-    assert whole.refresh()
-    one = whole.search(Query("kraken"))
-    assert [hit.url for hit in one.hits] == [new.url]
-    assert found.hits[0].score == pytest.approx(one.hits[0].score)
-
-
-def test_a_query_that_began_on_the_last_generation_ends_on_it(tmp_path: Path) -> None:
-    visits = random_visits(7, 60)
-    _, broker, group = build_both(tmp_path, split_by_host(visits, 2, 1), Ranks({}))
-    shard = group._shards[0]
-    assert isinstance(shard, IndexShard)
-    expected = broker.search(Query("sea ship"))
-    call = group.call
-
-    def refresh_before_present(method: str, requests: Mapping[int, Any], seconds: float) -> dict[int, Any]:
-        if method == "present":
-            with LiveIndex(tmp_path / "shard-00" / "index", SETTINGS.index, background=False) as live:
-                live.add(visit(f"https://live.coast.test/{len(group.calls)}", "Sea ship", "sea ship " * 20))
-                live.publish()
-            shard.refresh()
-        return call(method, requests, seconds)
-
-    group.call = refresh_before_present  # type: ignore[method-assign]
-    assert [hit.url for hit in broker.search(Query("sea ship")).hits] == [hit.url for hit in expected.hits]
-
-
-def test_shards_that_do_not_answer_are_named(tmp_path: Path) -> None:
-    visits = random_visits(7, 90)
-    _, broker, group = build_both(tmp_path, split_by_host(visits, 3, 1), Ranks({}))
-    complete = broker.search(Query("sea", size=100))
-    assert not complete.partial
-    call, silent = group.call, {"retrieve": {1}, "present": set[int]()}
-
-    def call_some(method: str, requests: Mapping[int, Any], seconds: float) -> dict[int, Any]:
-        answering = {shard: item for shard, item in requests.items() if shard not in silent.get(method, ())}
-        return call(method, answering, seconds)
-
-    group.call = call_some  # type: ignore[method-assign]
-    page = broker.search(Query("sea", size=100))
-    assert page.partial
-    assert page.notes[-1] == "1 of 3 shards did not answer."
-    assert 0 < len(page.hits) < len(complete.hits)
-    silent |= {"retrieve": set(), "present": {0}}
-    page = broker.search(Query("sea", size=100))
-    assert page.partial
-    assert 0 < len(page.hits) < len(complete.hits)
-    silent |= {"retrieve": {0, 1, 2}}
-    page = broker.search(Query("sea"))
-    assert (page.hits, page.partial, page.notes[-1]) == ((), True, "3 of 3 shards did not answer.")
-
-
-def test_counts_are_kept_only_if_all_shards_have_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A shard that was late once does not make counts too low from then on, and the answer is partial."""
-    monkeypatch.setattr("periplus.search.sharding.sharded_collection.MAX_RARE", 0)
-    visits = random_visits(7, 90)
-    _, broker, group = build_both(tmp_path, split_by_host(visits, 2, 1), Ranks({}))
-    language = frozenset({LANGUAGES.index("en")})
-    terms = [b"sea", b"ship", b"wind", b"chart", b"fog"]
-
-    def count(of: ShardedSearcher) -> tuple[list[int], list[bool]]:
-        collection = of.collection
-        present = collection.have_terms(terms, [0] * len(terms), [language]).tolist()
-        return collection.count_together(b"sea", [b"ship", b"wind"]), present
-
-    expected = count(ShardedSearcher(group, SETTINGS))
-    assert min(expected[0]) > 0
-    call, silent = group.call, {0, 1}
-
-    def call_some(method: str, requests: Mapping[int, Any], seconds: float) -> dict[int, Any]:
-        late = silent if method == "statistics" else set()
-        return call(method, {shard: item for shard, item in requests.items() if shard not in late}, seconds)
-
-    group.call = call_some  # type: ignore[method-assign]
-    assert count(broker) == ([0, 0], [False] * len(terms))
-    page = broker.search(Query("sea link:https://nowhere.test/"))
-    assert (page.partial, page.notes[-1]) == (True, "2 of 2 shards did not answer.")
-    silent.clear()
-    assert count(broker) == expected
-    assert not broker.search(Query("sea link:https://nowhere.test/")).partial

@@ -32,6 +32,7 @@ from periplus.index.collection.build_statistics import (
 )
 from periplus.index.collection.collection_dictionary import CollectionDictionary
 from periplus.index.collection.collection_view import CollectionView, FrequentTerms, NameEntry
+from periplus.index.collection.dictionary_pieces import PIECE_BYTES, DictionaryAssembler, DictionaryPiece, cut_piece
 from periplus.index.collection.language_terms import MAX_RARE
 from periplus.index.collection.segment_dictionary import SegmentDictionary, read_dictionary
 from periplus.index.document_fields import FIELD_NAMES, Field
@@ -59,11 +60,14 @@ __all__ = [
     "FIELD_NAMES",
     "LINK_TEXT_FLAG",
     "MAX_RARE",
+    "PIECE_BYTES",
     "BuildStatistics",
     "BuildSummary",
     "CollectionDictionary",
     "CollectionStatistics",
     "CollectionView",
+    "DictionaryAssembler",
+    "DictionaryPiece",
     "DocumentSignals",
     "Field",
     "FrequentTerms",
@@ -81,6 +85,7 @@ __all__ = [
     "TermEntry",
     "build_index",
     "check_index",
+    "cut_piece",
     "discount_titles",
     "documents_with",
     "export_index",

@@ -10,7 +10,7 @@ from periplus.publish.deletions import DeletionList
 from periplus.publish.inbox import Inbox, InboxStatistics
 from periplus.publish.publication import make_published_record
 from periplus.publish.publication_store import PublicationStore
-from periplus.publish.publisher import StoreMover, background_publisher, publish_all, publish_pending
+from periplus.publish.publisher import StoreMover, background_publisher, publish_all, publish_pending, warm_publisher
 
 __all__ = [
     "DeletionList",
@@ -22,4 +22,5 @@ __all__ = [
     "make_published_record",
     "publish_all",
     "publish_pending",
+    "warm_publisher",
 ]

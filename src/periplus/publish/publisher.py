@@ -20,7 +20,7 @@ from periplus.writer_queue import is_awaited, queue_for_lock
 if TYPE_CHECKING:
     from periplus.index import LiveIndex
 
-__all__ = ["StoreMover", "background_publisher", "publish_all", "publish_pending"]
+__all__ = ["StoreMover", "background_publisher", "publish_all", "publish_pending", "warm_publisher"]
 
 _PART: Final = "publisher"
 _POLL_SECONDS: Final = 0.03
@@ -30,6 +30,9 @@ _RETRY_SECONDS: Final = 0.5
 _MAX_RETRY_SECONDS: Final = 5.0
 _START_DELAY_SECONDS: Final = 1.0
 """The first queries take precedence over warming up, unless a page is pending."""
+_WARMING: Final = threading.Lock()
+_WARM: Final = threading.Event()
+"""Whether a page was indexed in this process."""
 
 
 def publish_pending(live: "LiveIndex", inbox: Inbox) -> int:
@@ -114,15 +117,13 @@ class _Publisher:
     def __init__(self, folder: Path, settings: Settings, stopped: threading.Event) -> None:
         self._folder, self._settings, self._stopped = folder, settings, stopped
         self._inbox = Inbox(folder)
-        self._warm = False
         self._unfinished = False
         """Whether the last attempt failed: the journal of the index may have pages that are not searchable yet."""
 
     def run(self) -> None:
         """Index what is pending until stopped."""
         inbox = self._inbox
-        if not self._warm:
-            self._warm = True
+        if not _WARM.is_set():
             _warm_up(self._settings, inbox, self._stopped)
         while not self._stopped.wait(_POLL_SECONDS):
             if self._unfinished or inbox.has_pending() or inbox.has_indexed() or inbox.deletions.has_changed():
@@ -137,18 +138,27 @@ class _Publisher:
 
 
 def _warm_up(settings: Settings, inbox: Inbox, stopped: threading.Event) -> None:
-    """Index a sample page, so that the compiled kernels are loaded before the first page is published."""
-    from periplus.index import LiveIndex
-
+    """Load what publishing takes, after the first queries."""
     deadline = time.monotonic() + _START_DELAY_SECONDS
     while not inbox.has_pending() and time.monotonic() < deadline and not stopped.wait(_POLL_SECONDS):
         pass
-    with (
-        contextlib.suppress(PeriplusError, OSError),
-        tempfile.TemporaryDirectory() as name,
-        LiveIndex(Path(name), settings.index, background=False) as live,
-    ):
-        live.add(make_published_record("One", "One page."))
+    warm_publisher(settings)
+
+
+def warm_publisher(settings: Settings) -> None:
+    """Index a sample page, once in a process: loading the compiled kernels takes longer than indexing a page."""
+    from periplus.index import LiveIndex
+
+    with _WARMING:
+        if _WARM.is_set():
+            return
+        with (
+            contextlib.suppress(PeriplusError, OSError),
+            tempfile.TemporaryDirectory() as name,
+            LiveIndex(Path(name), settings.index, background=False) as live,
+        ):
+            live.add(make_published_record("One", "One page."))
+        _WARM.set()
 
 
 def _index_pending(folder: Path, settings: Settings, inbox: Inbox, stopped: threading.Event) -> None:

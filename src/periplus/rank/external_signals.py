@@ -28,6 +28,7 @@ from periplus.url import parse_address
 __all__ = ["ExternalSignals", "open_external_signals", "read_popularity"]
 
 _MOST_HOSTS: Final = 2_000_000
+_DAY: Final = 86_400
 _AGAIN: Final = 600.0
 """Seconds after which new clicks and visits are looked at."""
 
@@ -48,14 +49,18 @@ class ExternalSignals:
         self.popular = popular or {}
         self.liked = liked or {}
         """By query and page key, 0 to 1."""
-        self.today = time.time() / 86_400 if today is None else today
-        """Days since 1970."""
+        self._today = today
         self.model = model
         self.visited = visited
         self._folder = folder
         self._watched = watched
         self._opened = time.monotonic()
         self._version = _version(folder, watched)
+
+    @property
+    def today(self) -> float:
+        """Days since 1970: whole ones, so that all processes that score on one day score alike."""
+        return float(time.time() // _DAY) if self._today is None else self._today
 
     @property
     def stale(self) -> bool:

@@ -64,15 +64,18 @@ class FeatureExtractor:
         self._sheets_at = _stack([sheet.addresses for sheet in self._sheets])
         self._lists_at = _stack([segment.pinned_postings.addresses for segment in index.segments])
 
-    def extract(self, plan: QueryPlan, candidates: Candidates) -> Rows:
-        """Return all features of each of the candidates of a query."""
-        return complete_features(self.measure(plan, candidates))
+    def extract(self, plan: QueryPlan, candidates: Candidates, today: float | None = None) -> Rows:
+        """Return all features of each of the candidates of a query; today: as that of `measure`."""
+        return complete_features(self.measure(plan, candidates, today=today))
 
-    def measure(self, plan: QueryPlan, candidates: Candidates, needed: int = ALL_FEATURES) -> Rows:
+    def measure(
+        self, plan: QueryPlan, candidates: Candidates, needed: int = ALL_FEATURES, today: float | None = None
+    ) -> Rows:
         """Return the features of each candidate by itself.
 
         Those that depend on the other candidates are left to `complete_features`, since some may be on other shards.
-        needed: those that are measured, as a mask of `FEATURES`; others may be 0.
+        needed: those that are measured, as a mask of `FEATURES`; others may be 0. today: days since 1970, by the clock
+        of a broker; None is that of this machine.
         """
         words = plan.words[:_MOST_WORDS]
         if not words or not len(candidates.documents):
@@ -92,7 +95,8 @@ class FeatureExtractor:
             candidates.scores,
         )
         titles = np.array(plan.titles, np.uint64)
-        measured: Rows = features.measure(self._lists_at, self._sheets_at, asked, titles, self._outside.today, needed)
+        today = self._outside.today if today is None else float(today)
+        measured: Rows = features.measure(self._lists_at, self._sheets_at, asked, titles, today, needed)
         if self._clicks and (clicked := self._clicks.get(frozenset(word.word for word in words))):
             measured[:, _CLICKS] = [clicked.get(key, 0.0) for key in self._keys(candidates)]
         measured[:, _QUERY:_TITLES] = _describe_query(plan)

@@ -12,7 +12,6 @@ from periplus.query import BagOfWords, Node, QueryPlan, Scoring, filters_match, 
 from periplus.rank.external_signals import ExternalSignals, open_external_signals
 from periplus.rank.feature_rows import (
     ALL_FEATURES,
-    FIXED_PHRASES,
     FeatureExtractor,
     Rows,
     count_words,
@@ -52,6 +51,10 @@ class RerankModel(NamedTuple):
         from periplus.embeddings import is_query_supported
 
         return self.semantic is not None and is_query_supported(text, matched, self.semantic.supported_languages)
+
+    def needed_features(self, plan: QueryPlan) -> int:
+        """Return the features that scores of the candidates of a plan depend on, as a mask."""
+        return self.scorer.needed_features(count_words(plan)) if plan.words else 0
 
     def weigh_similarity(self, words: float) -> float:
         """Return the weight of similarities for a query of so many words, stop words counted."""
@@ -95,15 +98,19 @@ class Ranker:
         """Whether its features are complete only once the words of the index are loaded."""
         return self.model.scorer.uses_fixed_phrases
 
-    def measure_features(self, plan: QueryPlan, candidates: Candidates, *, is_shard: bool = False) -> Rows:
+    def measure_features(
+        self, plan: QueryPlan, candidates: Candidates, needed: int | None = None, today: float | None = None
+    ) -> Rows:
         """Return the features of candidates as far as their scores depend on them.
 
-        is_shard: whether a broker scores them, whose weights may be others: then all are measured that this index can.
+        needed: those that a broker needs, whose weights may be others, as a mask; None is those that this model needs.
+        Where embeddings take part, this model orders candidates first: what it needs is measured, too. today: days
+        since 1970, by the clock of the broker.
         """
-        scorer = self.model.scorer
-        unused = 0 if scorer.uses_fixed_phrases else FIXED_PHRASES
-        needed = ALL_FEATURES & ~unused if is_shard else scorer.needed_features(count_words(plan))
-        return self.features.measure(plan, candidates, needed)
+        own = self.model.needed_features(plan)
+        if needed is not None:
+            own = (needed | own if self.embeddings is not None else needed) & ALL_FEATURES
+        return self.features.measure(plan, candidates, own, today)
 
     def plan(
         self, tree: Node, notes: tuple[str, ...] = (), unfinished: str = "", *, verbatim: bool = False
@@ -115,18 +122,24 @@ class Ranker:
         return plan_tree(self.index, self._settings, tree, notes, unfinished, verbatim=verbatim)
 
     def explain(
-        self, plan: QueryPlan, segment_number: int, document: int, embedding_points: float | None = None
+        self,
+        plan: QueryPlan,
+        segment_number: int,
+        document: int,
+        embedding_points: float | None = None,
+        today: float | None = None,
     ) -> tuple[tuple[str, float], ...]:
         """Return the parts of a document's score: those of the first stage, then what each feature adds.
 
-        embedding_points: what embeddings added, as `rerank` reports it; None where they took no part.
+        embedding_points: what embeddings added, as `rerank` reports it; None where they took no part. today: days since
+        1970, by the clock of a broker.
         """
         reasons = self._explain_first_stage(plan, segment_number, document)
         if self.model.depth and plan.words:
             ids = np.array([segment_number], np.int32), np.array([document], np.int32)
             first = sum(reasons.values())
             candidate = Candidates(*ids, np.array([first], np.float32), 1, True, False)
-            features = self.features.extract(plan, candidate)
+            features = self.features.extract(plan, candidate, today)
             if embedding_points is not None:
                 features = without_static_similarity(features)
             parts = self.model.scorer.explain(features)[0]

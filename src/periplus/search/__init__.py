@@ -35,12 +35,14 @@ if TYPE_CHECKING:
     from periplus.search.sharding.index_shard import IndexShard
     from periplus.search.sharding.local_shards import LocalShards
     from periplus.search.sharding.shard_methods import SHARD_METHODS, Shard, ShardGroup, ShardMethod
+    from periplus.search.sharding.shard_records import DescribeRequest, ShardDescription
     from periplus.search.sharding.sharded_collection import ShardedCollection
     from periplus.search.sharding.sharded_searcher import ShardedSearcher
 
 __all__ = [
     "SHARD_METHODS",
     "CachedPage",
+    "DescribeRequest",
     "IndexParts",
     "IndexSession",
     "IndexShard",
@@ -54,6 +56,7 @@ __all__ = [
     "SearchStatistics",
     "Searcher",
     "Shard",
+    "ShardDescription",
     "ShardGroup",
     "ShardMethod",
     "ShardedCollection",
@@ -72,6 +75,7 @@ _SHARDING_MODULES: Final = {
     "index_shard": ("IndexShard",),
     "local_shards": ("LocalShards",),
     "shard_methods": ("SHARD_METHODS", "Shard", "ShardGroup", "ShardMethod"),
+    "shard_records": ("DescribeRequest", "ShardDescription"),
     "sharded_collection": ("ShardedCollection",),
     "sharded_searcher": ("ShardedSearcher",),
 }

@@ -78,9 +78,14 @@ def select_page(
 
 
 def explain_rows(
-    session: IndexSession, plan: QueryPlan, candidates: RerankedCandidates, rows: list[int], budget: QueryBudget
+    session: IndexSession,
+    plan: QueryPlan,
+    candidates: RerankedCandidates,
+    rows: list[int],
+    budget: QueryBudget,
+    today: float | None = None,
 ) -> list[Reasons]:
-    """Return the parts of the score of each row, as long as there is time."""
+    """Return the parts of the score of each row, as long as there is time; today: by the clock of a broker."""
     points = candidates.embedding_points
     return [
         ()
@@ -90,6 +95,7 @@ def explain_rows(
             int(candidates.segments[row]),
             int(candidates.documents[row]),
             float(points[row]) if points is not None else None,
+            today,
         )
         for row in rows
     ]

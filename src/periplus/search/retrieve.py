@@ -21,7 +21,7 @@ from periplus.records import Candidates
 from periplus.search.column_reader import read_columns
 from periplus.search.navigational import HomePage, SiteName, find_home_page
 
-__all__ = ["NearestDocuments", "RetrievedCandidates", "retrieve", "retrieve_with_feedback"]
+__all__ = ["BrokerNeeds", "NearestDocuments", "RetrievedCandidates", "retrieve", "retrieve_with_feedback"]
 
 _NO_FEATURES: Final = np.zeros((0, len(FEATURES)))
 _NO_DAYS: Final = np.zeros(0, np.int32)
@@ -81,6 +81,15 @@ class RetrievedCandidates(NamedTuple):
     nearest: NearestDocuments | None
 
 
+class BrokerNeeds(NamedTuple):
+    """What a broker needs of the candidates of a shard, and by which clock."""
+
+    features: int
+    """The features that their scores depend on, as a mask."""
+    today: float
+    """Days since 1970."""
+
+
 def retrieve(
     ranker: Ranker,
     plan: QueryPlan,
@@ -90,14 +99,14 @@ def retrieve(
     site_name: SiteName | None = None,
     dated: bool = False,
     first: Candidates | None = None,
-    is_shard: bool = False,
+    needs: BrokerNeeds | None = None,
 ) -> RetrievedCandidates:
     """Return the `limit` best candidates of a shard by their first-stage score, or as many as are reranked if more.
 
     What is not matched within the budget is left out. site_name: the name of a site that the query may be; its
     home page is looked up. dated: whether the dates of candidates count in reranking. first: the candidates, where
-    they were matched already. is_shard: whether there are further candidates on other shards, so that nothing may be
-    decided by those of this one.
+    they were matched already. needs: those of a broker that has further candidates from other shards, so that nothing
+    may be decided by those of this one.
     """
     model, index = ranker.model, ranker.index
     candidates = find_candidates(index, plan, max(limit, model.depth), budget) if first is None else first
@@ -109,12 +118,12 @@ def retrieve(
         best = candidates._replace(
             segments=segments[: model.depth], documents=documents[: model.depth], scores=scores[: model.depth]
         )
-        features = ranker.measure_features(plan, best, is_shard=is_shard)
+        features = ranker.measure_features(plan, best, *(needs or ()))
     home = find_home_page(index, site_name) if site_name else None
     ranked = site_name is not None and not len(features)
     keys, days, static = _read_stored(index, segments, documents, dated=dated, ranked=ranked)
     late = ranker.embeddings is not None and budget is not None and budget.skips("embeddings")
-    similarities = None if late else _compare_embeddings(ranker, plan, candidates, features, is_shard)
+    similarities = None if late else _compare_embeddings(ranker, plan, candidates, features, checked=needs is None)
     return RetrievedCandidates(
         segments,
         documents,
@@ -167,7 +176,7 @@ def retrieve_with_feedback(
 
 
 def _compare_embeddings(
-    ranker: Ranker, plan: QueryPlan, candidates: Candidates, features: npt.NDArray[np.float64], is_shard: bool
+    ranker: Ranker, plan: QueryPlan, candidates: Candidates, features: npt.NDArray[np.float64], *, checked: bool
 ) -> Similarities | None:
     """Return how similar the embeddings of candidates are to the query's, where embeddings take part."""
     if ranker.embeddings is None:
@@ -175,7 +184,7 @@ def _compare_embeddings(
     order = np.arange(len(candidates.documents))
     if len(features):
         order[: len(features)] = np.argsort(-ranker.model.scorer.score_candidates(features), kind="stable")
-    return ranker.embeddings.compare(plan, candidates, order, len(features), checked=not is_shard)
+    return ranker.embeddings.compare(plan, candidates, order, len(features), checked=checked)
 
 
 def _nearest(index: Index, similarities: Similarities, *, dated: bool, ranked: bool) -> NearestDocuments:

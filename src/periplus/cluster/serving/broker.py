@@ -58,8 +58,8 @@ class _GenerationGroup:
         replies = self._group.call_shards(self.generation, method, by_number, seconds)
         by_position = {position: replies[n] for position, n in enumerate(self.numbers) if n in replies}
         if method == "describe":
-            self._descriptions.update(by_position)
-            return {position: self._descriptions[position] for position in requests if position in self._descriptions}
+            self._descriptions.update({n: reply for n, reply in by_position.items() if not reply.is_known})
+            return {n: by_position.get(n) or self._descriptions[n] for n in requests if n in self._descriptions}
         return by_position
 
 

@@ -21,7 +21,7 @@ from periplus.cluster.serving.publication_log import Publication, PublicationLog
 from periplus.cluster.serving.serving_table import serving_shard
 from periplus.errors import BadInput, CorruptFile, PeriplusError
 from periplus.files import disk_errors
-from periplus.publish import Inbox, background_publisher, publish_all
+from periplus.publish import Inbox, background_publisher, publish_all, warm_publisher
 from periplus.records import FetchRecord
 from periplus.settings import Settings
 from periplus.storage import Storage
@@ -157,9 +157,13 @@ class ReplicaPublications:
         return applied
 
     def start(self) -> None:
-        """Apply and index what was published until now; on return it is searchable, and a thread does the same."""
+        """Apply and index what was published until now; on return it is searchable, and a thread does the same.
+
+        What indexing takes is loaded then, so that the first page that is published is found as soon as any other.
+        """
         if self._source is None:
             return
+        warm_publisher(self._settings)
         self.catch_up()
         if self._names:
             publish_all(self._folder, self._settings, self._inbox)

@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from periplus.cluster.serving.replica_publications import PublicationSource, ReplicaPublications
-from periplus.hashing import fingerprint
-from periplus.search import IndexShard
+from periplus.hashing import fingerprint, fingerprint_text
+from periplus.search import DescribeRequest, IndexShard, ShardDescription
 from periplus.settings import Settings
 
 __all__ = ["ServedShard"]
@@ -27,6 +27,8 @@ class ServedShard:
         self._shard = IndexShard(folder, settings, position)
         self._position = position
         self._marks: dict[tuple[str, int], str] = {}
+        self._description: tuple[ShardDescription, ShardDescription] | None = None
+        """What the shard has, by its own names of segments and by those on the wire."""
         self.publications = ReplicaPublications(folder, settings, source)
 
     @property
@@ -49,15 +51,25 @@ class ServedShard:
 
     def call(self, name: str, request: Any) -> Any:
         """Return the reply to a request for a method of `search.SHARD_METHODS`."""
+        if name == "describe":
+            return self._describe(request)
         if name in ("retrieve", "present"):
             request = request._replace(plan=self._resolve_named(request.plan))
         elif name == "dictionary":
             request = request._replace(segment=request.segment.partition(_MARK)[0])
         reply = getattr(self._shard, name)(request)
-        if name == "describe":
-            segments = tuple(part._replace(name=self._mark(part.name)) for part in reply.segments)
-            return reply._replace(segments=segments)
         return reply._replace(name=self._mark(reply.name)) if name == "dictionary" else reply
+
+    def _describe(self, request: DescribeRequest) -> ShardDescription:
+        """Return what the shard has, with the names of segments on the wire, which its state covers, too."""
+        plain = self._shard.describe(DescribeRequest())
+        last = self._description
+        if last is None or last[0] is not plain:
+            segments = tuple(part._replace(name=self._mark(part.name)) for part in plain.segments)
+            state = fingerprint_text(f"{plain.state} {' '.join(part.name for part in segments)}")
+            last = self._description = (plain, plain._replace(segments=segments, state=state))
+        described = last[1]
+        return described._replace(segments=(), is_known=True) if request.state == described.state else described
 
     def _mark(self, name: str) -> str:
         """Return the name of a segment on the wire."""

@@ -98,6 +98,12 @@ class FrameReader:
 
     def feed(self, data: bytes) -> list[Frame]:
         """Return the frames that these bytes complete; raise `PeerFailed` for one too long, or not authentic."""
+        if not self._buffer and len(data) >= HEADER_BYTES:
+            size, number, deadline_ms, method, status = _FIELDS.unpack_from(data)
+            if len(data) == HEADER_BYTES + size and size <= self._max_body:  # one whole frame, as nearly always
+                body = data[HEADER_BYTES:]
+                self._check(data[: _FIELDS.size], body, data[_FIELDS.size : HEADER_BYTES])
+                return [Frame(number, method, status, deadline_ms, body)]
         self._buffer += data
         frames: list[Frame] = []
         while len(self._buffer) >= HEADER_BYTES:

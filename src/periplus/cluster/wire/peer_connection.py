@@ -7,7 +7,6 @@ import contextlib
 import select
 import socket
 import time
-from collections.abc import Iterator
 from typing import Final
 
 import msgspec
@@ -54,9 +53,13 @@ class PeerConnection:
             raise PeerFailed(f"Cannot reach {address[0]}:{address[1]}: {error}") from None
         self._socket.setblocking(False)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        with self._failures(), contextlib.suppress(BlockingIOError):
+        try:
             self._socket.connect(target)
             self._connected = True
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            raise self._failure(error) from None
 
     def fileno(self) -> int:
         """Return the descriptor to poll."""
@@ -87,11 +90,13 @@ class PeerConnection:
         assert not self._current
         self._number = self._current = (self._number + 1) & 0xFFFFFFFF or 1
         self._requests.append((self._number, method, deadline, body))
-        with self._failures():
+        try:
             if self._writer is not None:
                 self._encode_requests()
             if self._connected:
                 self._flush()
+        except (OSError, PeriplusError) as error:
+            raise self._failure(error) from None
 
     def abandon(self) -> None:
         """Wait no longer for the response to the last request; it is read and dropped when it comes."""
@@ -101,13 +106,16 @@ class PeerConnection:
 
     def advance(self) -> Frame | None:
         """Connect, greet, send and receive what is possible now; return the awaited response if it has come."""
-        with self._failures():
+        try:
             if not self._connected:
                 self._finish_connecting()
                 if not self._connected:
                     return None
-            self._flush()
+            if self._out:
+                self._flush()
             return self._receive()
+        except (OSError, PeriplusError) as error:
+            raise self._failure(error) from None
 
     def close(self) -> None:
         """Close the connection."""
@@ -184,19 +192,10 @@ class PeerConnection:
     def _name(self) -> str:
         return f"{self.address[0]}:{self.address[1]}"
 
-    @contextlib.contextmanager
-    def _failures(self) -> Iterator[None]:
-        """Close the connection when something fails; raise what the system reports as `PeerFailed`."""
-        try:
-            yield
-        except BlockingIOError:
-            raise
-        except OSError as error:
-            self._socket.close()
-            raise PeerFailed(f"{self._name()}: {error.strerror or error}") from None
-        except PeriplusError:
-            self._socket.close()
-            raise
+    def _failure(self, error: OSError | PeriplusError) -> PeriplusError:
+        """Close the connection because something failed; return what is to be raised."""
+        self._socket.close()
+        return error if isinstance(error, PeriplusError) else PeerFailed(f"{self._name()}: {error.strerror or error}")
 
 
 def call_peer(connection: PeerConnection, method: int, body: bytes, deadline: float) -> bytes:

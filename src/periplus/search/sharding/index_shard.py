@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 
 from periplus.errors import NothingHere
-from periplus.hashing import fingerprint_text
-from periplus.index import Index, SegmentDictionary, folder_statistics, read_dictionary
+from periplus.hashing import fingerprint, fingerprint_text
+from periplus.index import DictionaryPiece, Index, SegmentDictionary, cut_piece, folder_statistics, read_dictionary
 from periplus.publish import DeletionList
 from periplus.query import Link, PlanRecord, QueryBudget, QueryPlan, restore_plan
 from periplus.records import Card
@@ -17,12 +17,13 @@ from periplus.search.link_queries import resolve_filter
 from periplus.search.page_status import DELETED, INDEXED, PageStatus, status_of_record
 from periplus.search.present import explain_rows
 from periplus.search.presentation.cards import CardReader, names_page
-from periplus.search.presentation.hits import HitBuilder
-from periplus.search.presentation.result_selection import MIN_SIMHASH_BYTES
+from periplus.search.presentation.hits import HitBuilder, Reasons
 from periplus.search.presentation.verticals import add_media
 from periplus.search.rerank import RerankedCandidates
-from periplus.search.retrieve import RetrievedCandidates, retrieve
+from periplus.search.retrieve import BrokerNeeds, retrieve
 from periplus.search.sharding import shard_records as records
+from periplus.search.sharding.candidate_columns import CandidateColumnReader
+from periplus.search.sharding.feature_columns import pack_features
 from periplus.search.sharding.shard_statistics import answer_statistics
 from periplus.search.suggester import Completions
 from periplus.settings import Settings
@@ -35,6 +36,8 @@ _GENERATIONS: Final = 2
 """Generations that are open at a time: a query that began on the one before the newest ends on it."""
 _MAX_ROWS: Final = 10_000
 """Documents of one request."""
+_MAX_PLANS: Final = 64
+"""Plans that are kept for the next stage of their query."""
 
 
 class IndexShard:
@@ -51,6 +54,13 @@ class IndexShard:
         index = Index.open(folder / "index")
         self._sessions = [IndexSession(index, settings)]
         """The newest generation is the last."""
+        self._description: tuple[IndexSession, records.ShardDescription] | None = None
+        self._dictionary: SegmentDictionary | None = None
+        """The one whose pieces were asked for last."""
+        self._columns = CandidateColumnReader()
+        self._plan_lock = threading.Lock()
+        self._plans: dict[PlanRecord, tuple[IndexSession, QueryPlan]] = {}
+        """Plans of queries that have retrieved, each until its query presents."""
 
     @property
     def index(self) -> Index:
@@ -67,6 +77,7 @@ class IndexShard:
             session = IndexSession(newest.index.reopen() if changed else newest.index, self._settings, newest)
             before = self._sessions if changed else self._sessions[:-1]
             self._sessions = [*before, session][-_GENERATIONS:]
+            self._columns.forget_others(part.name for own in self._sessions for part in own.index.segments)
             return True
 
     def _session(self, generation: int | None = None) -> IndexSession:
@@ -80,15 +91,23 @@ class IndexShard:
 
     def describe(self, request: records.DescribeRequest) -> records.ShardDescription:
         """Return what the shard has."""
-        session = self._session()
-        return _describe(session.index, session.statistics)
+        session, last = self._session(), self._description
+        if last is None or last[0] is not session:
+            last = self._description = (session, _describe(session.index, session.statistics))
+        if request.state == last[1].state:
+            return last[1]._replace(segments=(), is_known=True)
+        return last[1]
 
-    def dictionary(self, request: records.DictionaryRequest) -> SegmentDictionary:
-        """Return the dictionary of a segment; raise `NothingHere` if there is no such segment now."""
+    def dictionary(self, request: records.DictionaryRequest) -> DictionaryPiece:
+        """Return a piece of the dictionary of a segment; raise `NothingHere` if there is no such segment now."""
+        last, start = self._dictionary, max(0, request.start)
+        if start and last is not None and last.name == request.segment:
+            return cut_piece(last, start)
         for session in reversed(self._sessions):
             for segment in session.index.segments:
                 if segment.name == request.segment:
-                    return read_dictionary(segment)
+                    self._dictionary = dictionary = read_dictionary(segment)
+                    return cut_piece(dictionary, start)
         raise NothingHere(f"There is no segment {request.segment[:40]}.")
 
     def statistics(self, request: records.StatisticsQuestion) -> records.StatisticsAnswer:
@@ -101,18 +120,20 @@ class IndexShard:
         session = self._session()
         limit = min(max(1, request.limit), self._settings.search.max_results)
         budget = QueryBudget(request.seconds, request.work)
+        plan = self._plan(session, request.plan)
+        needs = BrokerNeeds(request.needed, request.today)
         retrieved = retrieve(
-            session.ranker,
-            self._plan(session, request.plan),
-            limit,
-            budget,
-            site_name=request.site_name,
-            dated=request.dated,
-            is_shard=True,
+            session.ranker, plan, limit, budget, site_name=request.site_name, dated=request.dated, needs=needs
         )
+        with self._plan_lock:
+            while len(self._plans) >= _MAX_PLANS:
+                del self._plans[next(iter(self._plans))]
+            self._plans[request.plan] = session, plan
+        features, columns = pack_features(retrieved.features, request.needed)
         return records.RetrieveReply(
-            retrieved,
-            _read_columns(session, retrieved),
+            retrieved._replace(features=features),
+            columns,
+            self._columns.read(session, retrieved),
             session.index.manifest.generation,
             budget.spent,
             tuple(budget.skipped),
@@ -126,6 +147,12 @@ class IndexShard:
         graph = self._folder / "graph"
         filters = (resolve_filter(wanted, graph) for wanted in plan.filters)
         return plan._replace(filters=tuple(filters))
+
+    def _take_plan(self, session: IndexSession, record: PlanRecord) -> QueryPlan:
+        """Return the plan that was made to retrieve, which no other thread uses then; else make it."""
+        with self._plan_lock:
+            owner, plan = self._plans.pop(record, (None, None))
+        return plan if plan is not None and owner is session else self._plan(session, record)
 
     def signatures(self, request: records.SignatureRequest) -> records.SignatureReply:
         """Return what near-duplicates are recognised by, for documents whose texts have to be read for it."""
@@ -143,11 +170,13 @@ class IndexShard:
         """Return the hits of documents that were selected."""
         session = self._session(request.generation)
         budget = QueryBudget(request.seconds)
-        plan = self._plan(session, request.plan)
+        plan = self._take_plan(session, request.plan)
         candidates = _candidates(session.index, request.segments, request.documents, request.scores, request.points)
         rows = list(range(len(candidates.documents)))
         builder = HitBuilder(session.index, plan, candidates, session.cache)
-        reasons = explain_rows(session, plan, candidates, rows, budget) if request.explain else [()] * len(rows)
+        reasons: list[Reasons] = [()] * len(rows)
+        if request.explain:
+            reasons = explain_rows(session, plan, candidates, rows, budget, request.today)
         hits = builder.hits(rows, request.chars, reasons)
         if request.media:
             hits = add_media(hits, rows, candidates, session.index)
@@ -207,20 +236,23 @@ class IndexShard:
 
 def _describe(index: Index, statistics: SearchStatistics) -> records.ShardDescription:
     """Return what an index has; statistics: of it."""
+    segments = tuple(
+        records.SegmentDescription(segment.name, segment.documents, np.flatnonzero(~segment.is_live))
+        for segment in index.segments
+    )
+    parts = [(part.name, part.documents, fingerprint(part.deleted.view(np.uint8).data)) for part in segments]
     return records.ShardDescription(
         index.manifest.generation,
         index.documents,
         sum(len(segment.live) for segment in index.segments),
-        tuple(
-            records.SegmentDescription(segment.name, segment.documents, np.flatnonzero(~segment.is_live))
-            for segment in index.segments
-        ),
+        segments,
         dict(index.languages),
         statistics.hosts,
         statistics.newest,
         statistics.bytes,
         tuple(sorted(statistics.kinds)),
         own.epoch if (own := folder_statistics(index.folder)) else 0,
+        fingerprint_text(repr((index.manifest.generation, parts))),
     )
 
 
@@ -244,34 +276,3 @@ def _candidates(
         raise NothingHere("There is not one score for each document.")
     keys = np.zeros(len(documents), np.uint64)
     return RerankedCandidates(segments, documents, scores, keys, len(documents), True, False, points, None)
-
-
-def _read_columns(session: IndexSession, retrieved: RetrievedCandidates) -> records.CandidateColumns:
-    """Return what selection reads of candidates, the nearest documents and the home page."""
-    index, signatures = session.index, session.cache.signatures
-    near, home = retrieved.nearest, retrieved.home_page
-    segments, documents = [retrieved.segments], [retrieved.documents]
-    if near is not None:
-        segments.append(near.segments)
-        documents.append(near.documents)
-    if home is not None:
-        segments.append(np.array([home.segment], np.int32))
-        documents.append(np.array([home.document], np.int32))
-    of_segment, numbers = np.concatenate(segments), np.concatenate(documents).astype(np.int64)
-    columns = records.make_columns(len(numbers))
-    for number in set(of_segment.tolist()):
-        segment, rows = index.segments[number], (of_segment == number).nonzero()[0]
-        these = numbers[rows]
-        columns.flags[rows] = segment.column("flags")[these]
-        columns.language[rows] = segment.column("language")[these]
-        hosts, which = np.unique(segment.column("host")[these], return_inverse=True)
-        names = [fingerprint_text(segment.string("hosts", host)) for host in hosts.tolist()]
-        columns.host[rows] = np.array(names, np.uint64)[which.reshape(-1)]
-        spans = segment.text_spans(these)
-        columns.length[rows] = spans[:, 2] - spans[:, 1]
-        columns.simhash[rows] = np.where(columns.length[rows] >= MIN_SIMHASH_BYTES, segment.simhashes[these], 0)
-        unknown = rows[(columns.simhash[rows] == 0) & (columns.length[rows] >= MIN_SIMHASH_BYTES)]
-        for row in unknown.tolist():  # the index has none: the text was read for an earlier query, perhaps
-            if signature := signatures.get((segment.name, int(numbers[row]))):
-                columns.simhash[row] = signature.simhash
-    return columns

@@ -32,9 +32,10 @@ class MergedColumns:
             self._shards += [(shard, number) for number in range(retrieved.segment_count)]
         joined = np.concatenate(places)
         self._places, first = np.unique(joined, return_index=True)
-        self.flags, self.host, self.language, self.simhash, self.length = (
+        flags, self.host, self.language, self.simhash, self.length = (
             np.concatenate(parts)[first] for parts in zip(*columns, strict=True)
         )
+        self.flags = flags.astype(np.int64)
 
     def shard_of(self, segment: int) -> tuple[int, int]:
         """Return the shard of a segment, and the number of the segment there."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, Protocol
 
-from periplus.index import SegmentDictionary
+from periplus.index import DictionaryPiece
 from periplus.search.index_session import IndexParts
 from periplus.search.page_status import PageStatus
 from periplus.search.sharding import shard_records as records
@@ -23,8 +23,8 @@ class Shard(Protocol):
         """Return what the shard has."""
         ...
 
-    def dictionary(self, request: records.DictionaryRequest) -> SegmentDictionary:
-        """Return the dictionary of a segment; raise `NothingHere` if there is no such segment now."""
+    def dictionary(self, request: records.DictionaryRequest) -> DictionaryPiece:
+        """Return a piece of the dictionary of a segment; raise `NothingHere` if there is no such segment now."""
         ...
 
     def statistics(self, request: records.StatisticsQuestion) -> records.StatisticsAnswer:
@@ -73,7 +73,7 @@ class ShardMethod(NamedTuple):
 
 SHARD_METHODS: Final[Mapping[str, ShardMethod]] = {
     "describe": ShardMethod(records.DescribeRequest, records.ShardDescription),
-    "dictionary": ShardMethod(records.DictionaryRequest, SegmentDictionary),
+    "dictionary": ShardMethod(records.DictionaryRequest, DictionaryPiece),
     "statistics": ShardMethod(records.StatisticsQuestion, records.StatisticsAnswer),
     "retrieve": ShardMethod(records.RetrieveRequest, records.RetrieveReply),
     "signatures": ShardMethod(records.SignatureRequest, records.SignatureReply),

@@ -43,6 +43,9 @@ Scores = npt.NDArray[np.float32]
 class DescribeRequest(NamedTuple):
     """Asks what a shard has."""
 
+    state: int = 0
+    """What the broker knows of it: if that has not changed, segments need not be sent. 0 is nothing."""
+
 
 class SegmentDescription(NamedTuple):
     """A segment, which never changes, and which of its documents are deleted, which does."""
@@ -67,12 +70,18 @@ class ShardDescription(NamedTuple):
     kinds: tuple[str, ...]
     epoch: int
     """Of the collection statistics that its newest segment was built with; 0 if these are its own."""
+    state: int = 0
+    """A fingerprint of generation, segments and deleted documents; other replicas may have the same generation."""
+    is_known: bool = False
+    """Whether its state is that of the request; it is without segments then."""
 
 
 class DictionaryRequest(NamedTuple):
-    """Asks for the dictionary of a segment."""
+    """Asks for a piece of the dictionary of a segment."""
 
     segment: str
+    start: int = 0
+    """Bytes before the piece."""
 
 
 class StatisticsQuestion(NamedTuple):
@@ -124,6 +133,10 @@ class RetrieveRequest(NamedTuple):
     seconds: float
     """Time for it; infinite for no limit."""
     work: int
+    needed: int
+    """The features that the broker weighs, as a mask of `FEATURES`."""
+    today: int
+    """Days since 1970 by the clock of the broker, so that all shards and brokers score by one clock."""
     site_name: SiteName | None = None
     dated: bool = False
 
@@ -131,24 +144,24 @@ class RetrieveRequest(NamedTuple):
 class CandidateColumns(NamedTuple):
     """What selection reads of candidates: a row for each, then for the nearest documents, then for the home page."""
 
-    flags: npt.NDArray[np.int64]
+    flags: npt.NDArray[np.uint16]
     host: npt.NDArray[np.uint64]
     """Fingerprint of the name of the host."""
     language: npt.NDArray[np.uint8]
     simhash: npt.NDArray[np.uint64]
     """Of the main content; 0 where it is not stored, or the text is too short for it: then `signatures` reads it."""
-    length: npt.NDArray[np.int64]
+    length: npt.NDArray[np.uint32]
     """Bytes of the text."""
 
 
 def make_columns(rows: int) -> CandidateColumns:
     """Return columns of zeros."""
     return CandidateColumns(
-        np.zeros(rows, np.int64),
+        np.zeros(rows, np.uint16),
         np.zeros(rows, np.uint64),
         np.zeros(rows, np.uint8),
         np.zeros(rows, np.uint64),
-        np.zeros(rows, np.int64),
+        np.zeros(rows, np.uint32),
     )
 
 
@@ -156,6 +169,8 @@ class RetrieveReply(NamedTuple):
     """The best candidates of a shard."""
 
     retrieved: RetrievedCandidates
+    """With those columns of its features that `feature_columns` names."""
+    feature_columns: npt.NDArray[np.uint8]
     columns: CandidateColumns
     generation: int
     """In which its segments and documents are numbered."""
@@ -200,6 +215,8 @@ class PresentRequest(NamedTuple):
     card_words: str
     """The query, if the first of the documents is the first result: its card is wanted where the query names it."""
     seconds: float
+    today: int
+    """As that of `RetrieveRequest`."""
 
 
 class PresentReply(NamedTuple):

@@ -1,11 +1,13 @@
 """The stages of one query, run on the shards of a collection."""
 
+import time
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from periplus.errors import BadInput
 from periplus.index import CollectionView
 from periplus.query import (
     DocumentCounts,
@@ -43,6 +45,7 @@ from periplus.search.retrieve import RetrievedCandidates
 from periplus.search.rewriting.unfinished_word import unfinished_word
 from periplus.search.shard_merge import merge_shards
 from periplus.search.sharding import shard_records as records
+from periplus.search.sharding.feature_columns import unpack_features
 from periplus.search.sharding.merged_columns import NO_COLUMNS, MergedColumns, drop_unsupported
 from periplus.search.sharding.shard_methods import ShardGroup
 from periplus.search.sharding.sharded_collection import ShardedCollection
@@ -52,6 +55,7 @@ __all__ = ["ShardedBackend"]
 
 _SIGNATURES: Final = 128
 """Candidates whose texts are asked for together, where selection comes to one that needs it."""
+_DAY: Final = 86_400
 _MIN_SECONDS: Final = 0.05
 """Time for a stage that has to run, though the budget is used up."""
 
@@ -80,6 +84,7 @@ class ShardedBackend:
         self._columns = NO_COLUMNS
         self._record: PlanRecord | None = None
         self._card: Card | None = None
+        self._today = int(time.time() // _DAY)
         self.missing: set[int] = set(range(group.count)) - set(collection.descriptions)
         """Shards that did not answer."""
 
@@ -121,8 +126,9 @@ class ShardedBackend:
         dated: bool,
     ) -> RetrievedCandidates:
         seconds = max(_MIN_SECONDS, budget.seconds_left())
-        request = records.RetrieveRequest(record, limit, seconds, max(1, budget.work_left), site_name, dated)
-        replies: dict[int, records.RetrieveReply] = self._call("retrieve", request, seconds)
+        work, needed = max(1, budget.work_left), self.model.needed_features(plan)
+        request = records.RetrieveRequest(record, limit, seconds, work, needed, self._today, site_name, dated)
+        replies = self._unpack(self._call("retrieve", request, seconds))
         for reply in replies.values():
             budget.charge(reply.work)
             budget.skipped |= dict.fromkeys(reply.skipped)
@@ -132,6 +138,18 @@ class ShardedBackend:
         merged = merge_shards([replies[shard].retrieved for shard in shards])
         self._columns = MergedColumns(replies)
         return drop_unsupported(merged, self._columns, self.model, plan.text)
+
+    def _unpack(self, packed: dict[int, records.RetrieveReply]) -> dict[int, records.RetrieveReply]:
+        """Return replies with all columns of features; a shard whose features cannot be read is missing."""
+        replies: dict[int, records.RetrieveReply] = {}
+        for shard, reply in packed.items():
+            try:
+                features = unpack_features(reply.retrieved.features, reply.feature_columns)
+            except BadInput:
+                self.missing.add(shard)
+                continue
+            replies[shard] = reply._replace(retrieved=reply.retrieved._replace(features=features))
+        return replies
 
     def _call(self, method: str, request: Any, seconds: float) -> dict[int, Any]:
         """Send one request to all shards that are not missing; note which do not answer."""
@@ -223,6 +241,7 @@ class ShardedBackend:
                 query.having == "media",
                 query.words if is_first else "",
                 seconds,
+                self._today,
             )
         hits: dict[int, Hit] = {}
         titles: dict[int, tuple[str, str]] = {}

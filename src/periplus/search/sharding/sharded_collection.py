@@ -1,6 +1,7 @@
 """The collection that all shards of a cluster have together, as a broker knows it."""
 
 import contextlib
+import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -8,9 +9,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from periplus.errors import CorruptFile
 from periplus.index import (
     MAX_RARE,
     CollectionDictionary,
+    DictionaryAssembler,
     FrequentTerms,
     NameEntry,
     SegmentDictionary,
@@ -29,12 +32,13 @@ from periplus.text import LANGUAGES, language_number
 
 __all__ = ["ShardedCollection"]
 
+_LOG: Final = logging.getLogger("periplus.search")
 _MAX_CACHED: Final = 1 << 16
 """Counts that are kept; with more, all are forgotten."""
 _SECONDS: Final = 10.0
 """Time for a shard to describe itself, or to count."""
-_DICTIONARY_SECONDS: Final = 120.0
-"""Time for a shard to send the dictionary of a segment."""
+_DICTIONARY_SECONDS: Final = 30.0
+"""Time for a shard to send a piece of the dictionary of a segment."""
 
 
 class _SegmentPlace(NamedTuple):
@@ -78,25 +82,28 @@ class ShardedCollection:
 
     @classmethod
     def open(cls, group: ShardGroup, previous: "ShardedCollection | None" = None) -> "ShardedCollection":
-        """Ask all shards what they have; dictionaries of segments that `previous` has are not asked for again.
+        """Ask all shards what they have; what `previous` has is not asked for again. If nothing has changed, return it.
 
-        Shards that do not answer are left out of the collection until it is opened again.
+        Shards that do not answer are left out of the collection until it is opened again. One that no longer has a
+        segment when its dictionary is asked for stays as it was.
         """
-        everyone = range(group.count)
-        descriptions = group.call("describe", {shard: DescribeRequest() for shard in everyone}, _SECONDS)
+        before = previous.descriptions if previous else {}
+        requests = {n: DescribeRequest(before[n].state if n in before else 0) for n in range(group.count)}
+        replies: dict[int, ShardDescription] = group.call("describe", requests, _SECONDS)
+        descriptions: dict[int, ShardDescription] = {}
         dictionaries: dict[_SegmentPlace, SegmentDictionary] = {}
         known = previous._dictionaries if previous else {}
-        for shard, description in list(descriptions.items()):
-            for segment in description.segments:
-                place = _SegmentPlace(shard, segment.name)
-                part = known.get(place)
-                if part is None:
-                    request = {shard: DictionaryRequest(segment.name)}
-                    part = group.call("dictionary", request, _DICTIONARY_SECONDS).get(shard)
-                if part is None or part.documents != segment.documents:
-                    descriptions.pop(shard, None)
-                    break
-                dictionaries[place] = part
+        for shard, reply in replies.items():
+            description = before[shard] if reply.is_known and shard in before else reply
+            parts = _read_dictionaries(group, shard, description, known)
+            if parts is None and shard in before:
+                description = before[shard]
+                parts = _read_dictionaries(group, shard, description, known)
+            if parts is not None:
+                descriptions[shard] = description
+                dictionaries |= parts
+        if previous is not None and previous.is_current(descriptions):
+            return previous
         return cls(group, descriptions, dictionaries, previous)
 
     @property
@@ -111,8 +118,8 @@ class ShardedCollection:
 
     def is_current(self, descriptions: Mapping[int, ShardDescription]) -> bool:
         """Return whether shards still have what this collection was made of."""
-        own = {shard: description.generation for shard, description in self.descriptions.items()}
-        return own == {shard: description.generation for shard, description in descriptions.items()}
+        own = {shard: description.state for shard, description in self.descriptions.items()}
+        return own == {shard: description.state for shard, description in descriptions.items()}
 
     def document_frequency(self, term: bytes) -> int:
         """Return how many documents have a term."""
@@ -234,6 +241,39 @@ class ShardedCollection:
             if len(self._counts) + len(counts) > _MAX_CACHED:
                 self._counts = {}
             self._counts.update(counts)
+
+
+def _read_dictionaries(
+    group: ShardGroup,
+    shard: int,
+    description: ShardDescription,
+    known: Mapping[_SegmentPlace, SegmentDictionary],
+) -> dict[_SegmentPlace, SegmentDictionary] | None:
+    """Return the dictionaries of the segments of a shard, asked for where they are not known; None if one is gone."""
+    parts: dict[_SegmentPlace, SegmentDictionary] = {}
+    for segment in description.segments:
+        place = _SegmentPlace(shard, segment.name)
+        part = known.get(place) or _read_dictionary(group, place)
+        if part is None or part.documents != segment.documents:
+            return None
+        parts[place] = part
+    return parts
+
+
+def _read_dictionary(group: ShardGroup, place: _SegmentPlace) -> SegmentDictionary | None:
+    """Ask for a dictionary, piece by piece; return None if the shard does not have it, or sends something else."""
+    assembler = DictionaryAssembler()
+    while not assembler.is_complete:
+        request = {place.shard: DictionaryRequest(place.name, assembler.received)}
+        piece = group.call("dictionary", request, _DICTIONARY_SECONDS).get(place.shard)
+        if piece is None:
+            return None
+        try:
+            assembler.add(piece)
+        except CorruptFile as error:
+            _LOG.warning("%s", error)
+            return None
+    return assembler.dictionary()
 
 
 def _sum_phrases(answers: list[StatisticsAnswer]) -> int:

@@ -67,7 +67,7 @@ class ShardedSearcher:
         with self._lock:
             current = self._collection
             newer = ShardedCollection.open(self._group, current)
-            if current.is_current(newer.descriptions):
+            if newer is current:
                 return False
             newer.spelling.load()
             self._collection = newer
