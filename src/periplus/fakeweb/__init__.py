@@ -18,6 +18,8 @@ The package does not depend on the crawler that will visit it.
 
 from periplus.fakeweb.fake_web import FakeWeb
 from periplus.fakeweb.fake_web_plan import TROUBLE, FakeWebPlan
+from periplus.fakeweb.geoip_file import GeoipEntry, write_geoip_file
+from periplus.fakeweb.model.fake_regions import FAKE_REGIONS, FakeRegion
 from periplus.fakeweb.model.ground_truth import ExpectedPage, GroundTruth, JudgedQuery
 from periplus.fakeweb.model.topic_locality import TopicLocality
 from periplus.fakeweb.server.distance_proxy import DistanceProxy
@@ -27,14 +29,17 @@ from periplus.fakeweb.server.request_log import LoggedRequest, RequestCounts
 from periplus.fakeweb.server.server_runner import FakeWebProcess, FakeWebServer, run_in_process, run_in_thread
 
 __all__ = [
+    "FAKE_REGIONS",
     "TROUBLE",
     "DistanceProxy",
     "ExpectedPage",
+    "FakeRegion",
     "FakeResponse",
     "FakeWeb",
     "FakeWebPlan",
     "FakeWebProcess",
     "FakeWebServer",
+    "GeoipEntry",
     "GroundTruth",
     "JudgedQuery",
     "LoggedRequest",
@@ -44,4 +49,5 @@ __all__ = [
     "run_in_process",
     "run_in_thread",
     "serve_forever",
+    "write_geoip_file",
 ]

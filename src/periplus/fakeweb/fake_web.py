@@ -6,6 +6,7 @@ import re
 import zlib
 from collections.abc import Mapping
 from email.utils import formatdate, parsedate_to_datetime
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -13,7 +14,9 @@ from periplus.fakeweb.content.page_writer import PageWriter
 from periplus.fakeweb.content.site_files import feed, modified, robots, sitemap
 from periplus.fakeweb.content.trouble_hosts import trouble_hosts
 from periplus.fakeweb.fake_web_plan import FakeWebPlan
+from periplus.fakeweb.geoip_file import GeoipEntry, write_geoip_file
 from periplus.fakeweb.model.extra_pages import ExtraPage, build_extra_pages
+from periplus.fakeweb.model.fake_regions import FakeRegion, regional_address, regional_network
 from periplus.fakeweb.model.fake_sites import Charset, Site, loopback_address
 from periplus.fakeweb.model.ground_truth import GroundTruth, compute_ground_truth
 from periplus.fakeweb.model.topic_locality import TopicLocality, topic_locality
@@ -66,7 +69,37 @@ class FakeWeb:
     def hosts(self) -> tuple[tuple[str, str], ...]:
         """Every host name with its loopback address: good hosts, names without www., trouble hosts."""
         names = (*self._sites, *self._bare, *self._trouble)
+        if self.plan.regions:
+            return self._regional_hosts(names)
         return tuple((name, loopback_address(number)) for number, name in enumerate(names))
+
+    def _regional_hosts(self, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+        """Return hosts with addresses of the networks of their regions."""
+        counts = [0] * len(self.plan.regions)
+        hosts = []
+        for name in names:
+            region = self._region_number(name)
+            hosts.append((name, regional_address(region, counts[region])))
+            counts[region] += 1
+        return tuple(hosts)
+
+    def _region_number(self, host: str) -> int:
+        site = self._sites.get(host) or self._bare.get(host)
+        return site.number % len(self.plan.regions) if site is not None else 0
+
+    def region_of(self, host: str) -> FakeRegion | None:
+        """Return the region of a host; None if the web has no regions. Trouble hosts are in the first one."""
+        return self.plan.regions[self._region_number(host)] if self.plan.regions else None
+
+    def write_geoip_file(self, path: Path) -> None:
+        """Write a GeoIP database (.mmdb) with the places of all regions."""
+        write_geoip_file(
+            path,
+            [
+                GeoipEntry(regional_network(number), region.latitude, region.longitude, region.country)
+                for number, region in enumerate(self.plan.regions)
+            ],
+        )
 
     @property
     def seeds(self) -> tuple[str, ...]:

@@ -104,9 +104,16 @@ def build_sites(plan: FakeWebPlan) -> tuple[Site, ...]:
 
 
 def _topic_of_hosts(plan: FakeWebPlan, rng: random.Random) -> list[int]:
-    """Distribute topics evenly; every seventh host is in another language."""
+    """Distribute topics evenly; every seventh host is in another language, or all are in that of their region."""
     english, foreign = english_topics(), foreign_topics()
     dealt: list[int] = []
+    if plan.regions:
+        for number in range(plan.hosts):
+            turn, region = divmod(number, len(plan.regions))
+            spoken = plan.regions[region].language
+            choices = [topic for topic in (*english, *foreign) if topics()[topic].language.code == spoken]
+            dealt.append(choices[turn % len(choices)])
+        return dealt
     for number in range(plan.hosts):
         if number % 7 == 6:
             dealt.append(foreign[number // 7 % len(foreign)])
