@@ -13,7 +13,7 @@ import contextlib
 import fcntl
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -22,7 +22,7 @@ import msgspec
 from periplus.checksums import add_checksum, split_checksum
 from periplus.files import check_format, disk_errors, sync_folder
 
-__all__ = ["CheckedLine", "append_json_line", "check_json_lines", "read_json_lines"]
+__all__ = ["CheckedLine", "append_json_line", "append_json_lines", "check_json_lines", "read_json_lines"]
 
 _FORMAT_MEMBER: Final = b'{"format"'
 _MAX_LINE: Final = 1 << 20
@@ -52,7 +52,12 @@ class CheckedLine(NamedTuple):
 
 def append_json_line(path: Path, encoded: bytes, number: int, max_bytes: int) -> bool:
     """Append an encoded object to a file of format `number`, durably; return False if that would exceed `max_bytes`."""
-    line = add_checksum(encoded) + b"\n"
+    return append_json_lines(path, (encoded,), number, max_bytes)
+
+
+def append_json_lines(path: Path, encoded: Sequence[bytes], number: int, max_bytes: int) -> bool:
+    """Append encoded objects to a file as `append_json_line` does, all of them or none, and sync it once."""
+    line = b"".join(add_checksum(record) + b"\n" for record in encoded)
     format_line = add_checksum(msgspec.json.encode(_FormatLine(number))) + b"\n"
     with disk_errors(path):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)

@@ -14,7 +14,12 @@ from periplus.signals.judgements import (
     write_judgement,
 )
 from periplus.signals.page_popularity import NO_POPULARITY, PagePopularity, read_page_popularity
-from periplus.signals.popular_queries import PopularQueries, count_damaged_marks, is_damaged_salt
+from periplus.signals.popular_queries import (
+    PopularQueries,
+    count_damaged_marks,
+    is_damaged_salt,
+    read_popular_queries,
+)
 from periplus.signals.proxy_logs import import_proxy_logs
 from periplus.signals.signal_versions import SignalsVersion, signals_version
 from periplus.signals.trending import read_trending
@@ -47,6 +52,7 @@ __all__ = [
     "read_clicks",
     "read_judgements",
     "read_page_popularity",
+    "read_popular_queries",
     "read_trending",
     "read_visit_counts",
     "read_visit_reports",

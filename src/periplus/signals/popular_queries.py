@@ -21,6 +21,7 @@ import math
 import os
 import secrets
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -31,7 +32,7 @@ from periplus.errors import CorruptFile, FolderInUse, PeriplusError
 from periplus.files import decode_json, encode_json, lock_folder, make_folder, read_file, write_atomically
 from periplus.hashing import fingerprint
 
-__all__ = ["MIN_VISITORS", "PopularQueries", "count_damaged_marks", "is_damaged_salt"]
+__all__ = ["MIN_VISITORS", "PopularQueries", "count_damaged_marks", "is_damaged_salt", "read_popular_queries"]
 
 MIN_VISITORS: Final = 3
 """A text with fewer visitors never becomes popular."""
@@ -208,6 +209,12 @@ class PopularQueries:
             self._counts = _read_counts(self._path)
             self._order = sorted(text.encode() for text in self._counts)
             self._stamp = (stat.st_mtime_ns, stat.st_ino)
+
+
+def read_popular_queries(folder: Path, now: float | None = None) -> list[tuple[str, float]]:
+    """Return the texts that enough visitors have entered, each with its decayed number of visitors; none if unknown."""
+    day = int((time.time() if now is None else now) // _DAY)
+    return [(text, entry.decayed_count(day)) for text, entry in sorted(_read_counts(folder / "asked.json").items())]
 
 
 def _hash(salt: bytes, text: bytes) -> bytes:

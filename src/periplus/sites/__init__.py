@@ -18,13 +18,37 @@ answers when it is cut off from all others. Nothing is shared: what sites know o
 - On top of it are sinks (`messaging.sinks`): batches, numbered and signed, in an outbox on disk until the other site
   has stored them; applied once in effect; bad ones are quarantined. The names of the sinks are `SINKS`.
 - `Liveness` (`messaging.liveness`) says which sites are alive, and what each of them announces (`SiteAnnouncement`).
-- `placement` decides which site crawls a host and which one indexes a page.
+- `placement` decides which site crawls a host (`GeographicPartitioner.owner`) and which one indexes a page
+  (`MasterIndexer.choose`, by the statistics that `read_interests` computes of every site).
+- `metric_records` are what sites record of their work (`MetricLog.write`), for `periplus evaluate sites`.
 - `forwarding` decides which sites a query is sent to, merges their answers, and replicates what is often asked.
 
 In: a data folder (its folder `site` has the keys, the topology, the outbox and the quarantine) and `[site]` settings.
 """
 
 from periplus.sites.messaging.transport import LocalNetwork, LocalTransport, Transport
+from periplus.sites.metric_log import MetricLog, read_metric_log
+from periplus.sites.metric_records import (
+    DocumentState,
+    ForwardedLinks,
+    MetricRecord,
+    PageAccess,
+    PageFetch,
+    PagePlacement,
+    QueryAnswer,
+    SiteLocation,
+    UrlDiscovery,
+)
+from periplus.sites.placement.distances import distance_between, measure_distances
+from periplus.sites.placement.geographic_partitioner import GeographicPartitioner, HostMove, HostOwner, SitePlace
+from periplus.sites.placement.geoip import GeoDatabase, HostPlace
+from periplus.sites.placement.host_locator import HostLocator, LocatedHost, resolve_host
+from periplus.sites.placement.host_owner_file import read_host_owners, write_host_owners
+from periplus.sites.placement.interest_builder import InterestBuilder, KnownPage, read_interests
+from periplus.sites.placement.interest_statistics import SiteInterests, decode_interests, encode_interests
+from periplus.sites.placement.master_indexer import MasterChoice, MasterIndexer, PlacedPage, PlacementWeights
+from periplus.sites.placement.page_evidence import WordKeys, identify_languages
+from periplus.sites.placement.round_trips import RoundTripReport, RoundTripTable
 from periplus.sites.site_topology import (
     SINKS,
     SITE_NAME_PATTERN,
@@ -38,12 +62,50 @@ from periplus.sites.site_topology import (
 __all__ = [
     "SINKS",
     "SITE_NAME_PATTERN",
+    "DocumentState",
+    "ForwardedLinks",
+    "GeoDatabase",
+    "GeographicPartitioner",
+    "HostLocator",
+    "HostMove",
+    "HostOwner",
+    "HostPlace",
+    "InterestBuilder",
+    "KnownPage",
     "LocalNetwork",
     "LocalTransport",
+    "LocatedHost",
+    "MasterChoice",
+    "MasterIndexer",
+    "MetricLog",
+    "MetricRecord",
+    "PageAccess",
+    "PageFetch",
+    "PagePlacement",
     "Place",
+    "PlacedPage",
+    "PlacementWeights",
+    "QueryAnswer",
+    "RoundTripReport",
+    "RoundTripTable",
+    "SiteInterests",
+    "SiteLocation",
+    "SitePlace",
     "SiteRecord",
     "SiteTopology",
     "Transport",
+    "UrlDiscovery",
+    "WordKeys",
+    "decode_interests",
     "decode_site_topology",
+    "distance_between",
+    "encode_interests",
     "encode_site_topology",
+    "identify_languages",
+    "measure_distances",
+    "read_host_owners",
+    "read_interests",
+    "read_metric_log",
+    "resolve_host",
+    "write_host_owners",
 ]

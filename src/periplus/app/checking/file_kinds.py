@@ -170,6 +170,8 @@ FILE_KINDS: Final = (
     FileKind("other", "popular/marks-*.log", "each record", _READ, _LINES_LEFT_OUT, check_marks),
     FileKind("other", "popular/seen-*.log", "none: of an earlier version", "never", "none"),
     FileKind("other", "health/*.json", _JSON, _READ, _STARTED_ANEW, is_json(1, 1)),
+    FileKind("other", "site/metrics-*.jsonl", _LINE, _READ, _LINES_LEFT_OUT, is_json_lines(1)),
+    FileKind("other", "site/host-owners.arrays", _ARRAYS, _READ, _STARTED_ANEW, is_arrays("host-owners")),
     FileKind("other", "*.log", "none: for people", "never", "none"),
     FileKind("other", "damaged/**/*", "wrong: set aside by `periplus repair`", "never", "none"),
     FileKind("other", "index/damaged-*/*", "wrong: set aside by `periplus repair`", "never", "none"),
