@@ -115,7 +115,7 @@ class Killer:
         node = self._chance.choice([node for node in local.nodes if node.number])
         label = f"node-{node.number}"
         ids = {entry["id"] for entry in status["nodes"] if entry["label"] == label}
-        if len(status["nodes"]) < len(local.nodes) or len(ids) != 1:
+        if len(status["nodes"]) < self._session.settings.cluster.nodes or len(ids) != 1:
             return None  # one that was killed is not back yet
         return node.raylet, label, lambda status: not ids & {entry["id"] for entry in status["nodes"]}
 

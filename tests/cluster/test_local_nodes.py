@@ -35,7 +35,8 @@ class Nodes:
         return node
 
     def remove_node(self, node: Any, allow_graceful: bool) -> None:
-        pass
+        """Remove the processes of a node from its record, as Ray does."""
+        del node.all_processes["raylet"]
 
     def kill(self, process: subprocess.Popen[bytes]) -> None:
         process.kill()

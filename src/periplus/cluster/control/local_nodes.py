@@ -251,11 +251,15 @@ class NodeLauncher:
 
     @staticmethod
     def _is_alive(node: Any) -> bool:
-        return all(info.process.poll() is None for info in node.all_processes.get("raylet", ()))
+        # A node that was removed, and whose successor has not started, has no processes left.
+        raylets = node.all_processes.get("raylet", ())
+        return bool(raylets) and all(info.process.poll() is None for info in raylets)
 
     def _write(self) -> None:
         nodes = tuple(
-            LocalNode(number, node.all_processes["raylet"][0].process.pid) for number, node in self._nodes.items()
+            LocalNode(number, node.all_processes["raylet"][0].process.pid)
+            for number, node in self._nodes.items()
+            if node.all_processes.get("raylet")
         )
         pid = os.getpid()
         state = LocalCluster(pid=pid, started=process_started(pid), address=self._cluster.address, nodes=nodes)
