@@ -141,6 +141,7 @@ def write_nats_config(
     if ports.leaf:
         leafnodes |= {
             "listen": f"{ports.leaf_host or '0.0.0.0'}:{ports.leaf}",  # noqa: S104 - other sites connect to it
+            "no_advertise": True,
             "tls": {"cert_file": str(folder / "certificate.pem"), "key_file": str(folder / "key.pem"), "timeout": 5},
         }
     config = {
@@ -175,7 +176,7 @@ def _remote(folder: Path, url: str, account: str, trusted: Path, seed: str) -> d
     remote: dict[str, Any] = {
         "url": url,
         "account": account,
-        "no_randomize": True,
+        "ignore_discovered_servers": True,
         "tls": {
             "ca_file": str(trusted),
             "cert_file": str(folder / "certificate.pem"),

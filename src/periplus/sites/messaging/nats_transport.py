@@ -320,8 +320,10 @@ class NatsTransport:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     async def _close(self) -> None:
-        for task in list(self._tasks.values()):
+        tasks = list(self._tasks.values())
+        for task in tasks:
             task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         for client in list(self._clients.values()):
             with contextlib.suppress(Exception):
                 await client.close()
