@@ -179,7 +179,7 @@ class SiteNode:
             for conflict in change.conflicts:
                 if len(self._conflicts) < _MAX_CONFLICTS:
                     self._conflicts[f"{conflict.name} with key {conflict.key[:12]}"] = None
-            if not change.changed:
+            if change.topology == self._topology:
                 return ()
             self._topology = change.topology
             for site in change.topology.sites:
