@@ -23,7 +23,8 @@
     │   ├── WrongVersion       a node or peer runs another version of Periplus
     │   └── CoordinatorConflict    another coordinator has changed the cluster's record
     ├── SiteError              a federation of sites cannot do what was asked of it
-    │   ├── SiteUnreachable    another site is not reached, does not answer in time, or refuses
+    │   ├── SiteUnreachable    another site is not reached, or does not answer in time
+    │   │   └── SiteRefused    another site answers that it cannot do what was asked
     │   └── BadBatch           another site has sent what cannot be accepted; it is quarantined
     ├── StorageFailed          the storage of a cluster is full, refuses or cannot be reached
     │   └── StorageConflict    another process has changed a record of the storage first
@@ -56,6 +57,7 @@ __all__ = [
     "ProcessFailed",
     "SettingsError",
     "SiteError",
+    "SiteRefused",
     "SiteUnreachable",
     "StorageConflict",
     "StorageFailed",
@@ -167,6 +169,10 @@ class SiteError(PeriplusError):
 
 class SiteUnreachable(SiteError):
     """Another site is not reached, does not answer in time, or refuses; the message names it."""
+
+
+class SiteRefused(SiteUnreachable):
+    """Another site answers that it cannot do what was asked; the message says why."""
 
 
 class BadBatch(SiteError):

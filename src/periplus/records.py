@@ -43,6 +43,7 @@ __all__ = [
     "Query",
     "ResultPage",
     "SearchLimits",
+    "SiteAnswer",
     "VisitReport",
 ]
 
@@ -372,6 +373,19 @@ class Card(msgspec.Struct, frozen=True):
     facts: tuple[tuple[str, str], ...]
 
 
+class SiteAnswer(msgspec.Struct, frozen=True):
+    """What one site of a federation did for a query."""
+
+    site: str
+    outcome: str
+    """'local', 'answered', 'silent', 'failed' or 'not asked'."""
+    milliseconds: float = 0.0
+    results: int = 0
+    """Results of the page that are its."""
+    reason: str = ""
+    """Why it was asked or not."""
+
+
 class ResultPage(msgspec.Struct, frozen=True):
     """The complete answer to a query."""
 
@@ -398,3 +412,4 @@ class ResultPage(msgspec.Struct, frozen=True):
     work: int = 0
     """A summary of the plan for logs, without words; and its work units: postings and positions that were decoded."""
     shards: tuple[int, tuple[int, ...]] = (0, ())  # of a cluster: how many were asked, and which did not answer
+    sites: tuple[SiteAnswer, ...] = ()  # of a federation

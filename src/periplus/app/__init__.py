@@ -70,12 +70,22 @@ if TYPE_CHECKING:
     from periplus.app.serving.folder_server import api_keys, open_server, serve_folder
     from periplus.app.serving.live_engine import run_live
     from periplus.app.serving.server_actions import fetch_service, server_actions
+    from periplus.app.sites.site_commands import (
+        NewSite,
+        SiteReport,
+        invite_site,
+        join_sites,
+        leave_sites,
+        make_site,
+        site_report,
+    )
     from periplus.crawl import CrawlStatistics
     from periplus.crawl import CrawlStatus as ShardStatus
     from periplus.evaluate import Evaluation, Explanation, average_gains
     from periplus.index import IndexStatistics
     from periplus.rank import ChangedResult, ModelCard
     from periplus.serve import as_json as result_page_as_json
+    from periplus.sites import PeerStatus
 
 __all__ = [
     "FILE_KINDS",
@@ -106,12 +116,15 @@ __all__ = [
     "IndexStatistics",
     "ModelCard",
     "ModelList",
+    "NewSite",
     "Observer",
     "PageRank",
+    "PeerStatus",
     "PublishedPage",
     "RepairReport",
     "ShardStatus",
     "SilentObserver",
+    "SiteReport",
     "api_keys",
     "apply_deletions",
     "average_gains",
@@ -140,12 +153,16 @@ __all__ = [
     "import_files",
     "import_proxy_logs",
     "index_statistics",
+    "invite_site",
     "join_cluster",
+    "join_sites",
     "kind_table",
     "learn_to_rank",
+    "leave_sites",
     "list_deleted",
     "list_ranking_models",
     "lower_priority",
+    "make_site",
     "open_cluster_demo",
     "open_demo",
     "open_server",
@@ -163,6 +180,7 @@ __all__ = [
     "serve_fake_web",
     "serve_folder",
     "server_actions",
+    "site_report",
     "stop_on_signal",
     "store_statistics",
     "trim_store",
@@ -258,6 +276,15 @@ _OWN: Final = {
     "kernel_compilation": ("compile_kernels",),
     "priority": ("lower_priority",),
     "remedies": ("with_remedy",),
+    "sites.site_commands": (
+        "NewSite",
+        "SiteReport",
+        "invite_site",
+        "join_sites",
+        "leave_sites",
+        "make_site",
+        "site_report",
+    ),
     "serving.folder_server": (
         "api_keys",
         "open_server",
@@ -279,6 +306,7 @@ _OTHER: Final = {
     "IndexStatistics": ("periplus.index", "IndexStatistics"),
     "ChangedResult": ("periplus.rank", "ChangedResult"),
     "ModelCard": ("periplus.rank", "ModelCard"),
+    "PeerStatus": ("periplus.sites", "PeerStatus"),
     "result_page_as_json": ("periplus.serve", "as_json"),
 }
 """Records of other packages that functions of this one return, and what shapes them."""

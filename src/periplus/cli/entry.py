@@ -26,6 +26,7 @@ from periplus.cli.commands.serve import serve
 from periplus.cli.commands.store import store
 from periplus.cli.commands.up import up
 from periplus.cli.commands.web import web
+from periplus.cli.site_command import site
 from periplus.errors import PeriplusError
 from periplus.files import disk_failure
 
@@ -79,6 +80,7 @@ app.command("learn")(learn)
 app.command("search", cls=QueryCommand)(search)
 app.command("serve")(serve)
 app.add_typer(cluster, name="cluster")
+app.add_typer(site, name="site")
 app.add_typer(keys, name="keys")
 app.command("explain", cls=QueryCommand)(explain)
 app.command("evaluate")(evaluate)

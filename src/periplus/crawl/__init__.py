@@ -33,7 +33,7 @@ from periplus.crawl.sharding.link_forwarder import LinkForwarder
 from periplus.crawl.sharding.mailbox import ForwardedLink, RobotsRequest, RobotsResponse, ShardMessage
 from periplus.crawl.sharding.page_transfer import PageExport
 from periplus.crawl.sharding.quotas import Quotas
-from periplus.crawl.sharding.shard import Control, Shard
+from periplus.crawl.sharding.shard import Control, Shard, SingleShard
 from periplus.crawl.sharding.supervisor import Supervisor
 from periplus.crawl.sharding.topology import HostPartitioner, count_shards, restore_topology, select_owned
 from periplus.crawl.url_lookup import UrlStatus, url_status
@@ -57,6 +57,7 @@ __all__ = [
     "RobotsResponse",
     "Shard",
     "ShardMessage",
+    "SingleShard",
     "Supervisor",
     "TransferMessage",
     "UrlStatus",

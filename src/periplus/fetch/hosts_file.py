@@ -40,6 +40,11 @@ class HostsFile:
         ip, port = endpoint
         return f"{address.host}:{address.port}:{ip}:{port or address.port}"
 
+    def addresses(self, host: str) -> list[str]:
+        """Return the IP address of a host, if the file has it."""
+        endpoint = self._endpoints.get(host)
+        return [endpoint[0]] if endpoint is not None else []
+
     def __len__(self) -> int:
         return len(self._endpoints)
 

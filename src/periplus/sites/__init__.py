@@ -26,6 +26,17 @@ answers when it is cut off from all others. Nothing is shared: what sites know o
 In: a data folder (its folder `site` has the keys, the topology, the outbox and the quarantine) and `[site]` settings.
 """
 
+from periplus.sites.exchange.page_distributor import MasterLog, PageDistributor
+from periplus.sites.exchange.received_pages import ReceivedPages
+from periplus.sites.exchange.site_shard import ReceivedUrls, SiteShard
+from periplus.sites.messaging.batches import Batch, DataItem, PageItem, UrlItem
+from periplus.sites.messaging.exchange_policy import ExchangePolicy
+from periplus.sites.messaging.liveness import SiteAnnouncement, SiteState
+from periplus.sites.messaging.nats_config import JoinAccess, NatsPorts, write_nats_config
+from periplus.sites.messaging.nats_server import NatsServer, free_tcp_port
+from periplus.sites.messaging.nats_transport import NatsTransport
+from periplus.sites.messaging.outbox import Outbox, OutboxReader
+from periplus.sites.messaging.site_keys import verify_record
 from periplus.sites.messaging.transport import LocalNetwork, LocalTransport, Transport
 from periplus.sites.metric_log import MetricLog, read_metric_log
 from periplus.sites.metric_records import (
@@ -49,6 +60,10 @@ from periplus.sites.placement.interest_statistics import SiteInterests, decode_i
 from periplus.sites.placement.master_indexer import MasterChoice, MasterIndexer, PlacedPage, PlacementWeights
 from periplus.sites.placement.page_evidence import WordKeys, identify_languages
 from periplus.sites.placement.round_trips import RoundTripReport, RoundTripTable
+from periplus.sites.site_data import DataStore
+from periplus.sites.site_folder import SiteConfig, SiteFolder, decode_token, fetch_certificate, new_site_record
+from periplus.sites.site_node import SiteNode
+from periplus.sites.site_status import PeerStatus, SinkStatus, SiteStatus, read_site_status
 from periplus.sites.site_topology import (
     SINKS,
     SITE_NAME_PATTERN,
@@ -62,7 +77,11 @@ from periplus.sites.site_topology import (
 __all__ = [
     "SINKS",
     "SITE_NAME_PATTERN",
+    "Batch",
+    "DataItem",
+    "DataStore",
     "DocumentState",
+    "ExchangePolicy",
     "ForwardedLinks",
     "GeoDatabase",
     "GeographicPartitioner",
@@ -71,41 +90,69 @@ __all__ = [
     "HostOwner",
     "HostPlace",
     "InterestBuilder",
+    "JoinAccess",
     "KnownPage",
     "LocalNetwork",
     "LocalTransport",
     "LocatedHost",
     "MasterChoice",
     "MasterIndexer",
+    "MasterLog",
     "MetricLog",
     "MetricRecord",
+    "NatsPorts",
+    "NatsServer",
+    "NatsTransport",
+    "Outbox",
+    "OutboxReader",
     "PageAccess",
+    "PageDistributor",
     "PageFetch",
+    "PageItem",
     "PagePlacement",
+    "PeerStatus",
     "Place",
     "PlacedPage",
     "PlacementWeights",
     "QueryAnswer",
+    "ReceivedPages",
+    "ReceivedUrls",
     "RoundTripReport",
     "RoundTripTable",
+    "SinkStatus",
+    "SiteAnnouncement",
+    "SiteConfig",
+    "SiteFolder",
     "SiteInterests",
     "SiteLocation",
+    "SiteNode",
     "SitePlace",
     "SiteRecord",
+    "SiteShard",
+    "SiteState",
+    "SiteStatus",
     "SiteTopology",
     "Transport",
     "UrlDiscovery",
+    "UrlItem",
     "WordKeys",
     "decode_interests",
     "decode_site_topology",
+    "decode_token",
     "distance_between",
     "encode_interests",
     "encode_site_topology",
+    "fetch_certificate",
+    "free_tcp_port",
     "identify_languages",
     "measure_distances",
+    "new_site_record",
     "read_host_owners",
     "read_interests",
     "read_metric_log",
+    "read_site_status",
     "resolve_host",
+    "verify_record",
     "write_host_owners",
+    "write_nats_config",
 ]

@@ -86,6 +86,7 @@ class SiteNode:
         transport.serve("announce", self._answer_announcement)
         transport.serve("topology", self._answer_topology)
         transport.serve("data", self.data.answer)
+        transport.serve("leave", self._answer_leave)
         transport.consume(self.receiver.receive)
 
     @property
@@ -150,6 +151,10 @@ class SiteNode:
 
     def _answer_topology(self, sender: str, body: bytes) -> bytes:
         return encode_site_topology(self._topology)
+
+    def _answer_leave(self, sender: str, body: bytes) -> bytes:
+        self.learn_topology(body)
+        return b""
 
     def _resynchronise(self, announcement: SiteAnnouncement) -> None:
         """Fetch what a site offers in another version than this one has."""

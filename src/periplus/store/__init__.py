@@ -22,7 +22,7 @@ The package also owns the compressors: `read_warc` (WARC files of any origin), `
 from periplus.store.compression import compress, decompress, read_lines
 from periplus.store.page_store import PageStore, StoreStatistics
 from periplus.store.retention import RetentionResult
-from periplus.store.sharded_store import PUBLICATION_SHARD, shard_folder, shard_folders
+from periplus.store.sharded_store import PUBLICATION_SHARD, RECEIVED_SHARD, shard_folder, shard_folders
 from periplus.store.store_check import WarcRecord, check_store_folder, walk_warc
 from periplus.store.store_manifest import durable_lengths
 from periplus.store.store_repair import StoreRepair, read_orphans, repair_store_files
@@ -30,6 +30,7 @@ from periplus.store.warc.warc_reader import WarcPage, read_warc
 
 __all__ = [
     "PUBLICATION_SHARD",
+    "RECEIVED_SHARD",
     "PageStore",
     "RetentionResult",
     "StoreRepair",

@@ -19,10 +19,12 @@ from periplus.store.read_order import ReadOrder
 from periplus.store.store_manifest import is_warc, log_files, read_manifest
 from periplus.store.warc.warc_reader import WarcPage
 
-__all__ = ["PUBLICATION_SHARD", "ShardedStore", "count_shards", "shard_folder", "shard_folders"]
+__all__ = ["PUBLICATION_SHARD", "RECEIVED_SHARD", "ShardedStore", "count_shards", "shard_folder", "shard_folders"]
 
 PUBLICATION_SHARD: Final = 9999
 """The shard of published pages, beyond all that a crawl can have. It has no responses."""
+RECEIVED_SHARD: Final = 9998
+"""The shard of pages that other sites have fetched."""
 _SHARD: Final = re.compile(r"shard-(\d{2,4})")
 
 
@@ -42,7 +44,7 @@ def shard_folders(folder: Path) -> dict[int, Path]:
 def count_shards(folder: Path) -> int:
     """Return the number of stores of which this one is a shard, itself included; published pages do not count."""
     root = folder.parent if _SHARD.fullmatch(folder.name) else folder
-    return 1 + len(shard_folders(root).keys() - {PUBLICATION_SHARD})
+    return 1 + len(shard_folders(root).keys() - {PUBLICATION_SHARD, RECEIVED_SHARD})
 
 
 class _OrderPosition(NamedTuple):

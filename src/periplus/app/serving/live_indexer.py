@@ -4,6 +4,7 @@ import contextlib
 import signal
 import threading
 import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -20,8 +21,9 @@ from periplus.writer_queue import is_awaited, queue_for_lock
 if TYPE_CHECKING:
     from periplus.index import LiveIndex
     from periplus.publish import Inbox
+    from periplus.records import FetchRecord
 
-__all__ = ["index_forever"]
+__all__ = ["RecordFilter", "index_forever"]
 
 _POLL_SECONDS: Final = 0.2
 """How often the store is checked for new pages."""
@@ -32,7 +34,13 @@ _IDLE_FACTOR: Final = 10
 """After all pages were ranked again, the pause is at least this many times as long as that took."""
 
 
-def index_forever(folder: Path, settings: Settings, every: float, observer: Observer) -> None:
+RecordFilter = Callable[[Iterable["FetchRecord"]], Iterator["FetchRecord"]]
+"""Yields a record for each that it is given, those of pages that are not to be indexed as pages that are gone."""
+
+
+def index_forever(
+    folder: Path, settings: Settings, every: float, observer: Observer, select: RecordFilter = iter
+) -> None:
     """Index new pages of the store and the inbox until this process ends; rank all again `every` so many seconds."""
     from periplus.publish import Inbox, PublicationStore
 
@@ -41,7 +49,7 @@ def index_forever(folder: Path, settings: Settings, every: float, observer: Obse
     with share_health(folder):
         while True:
             try:
-                _index_until_awaited(DataFolder(folder), settings, inbox, every, observer)
+                _index_until_awaited(DataFolder(folder), settings, inbox, every, observer, select)
             except NothingHere:
                 if inbox.has_pending():  # the first page is a published one
                     PublicationStore(folder, settings.store).create()
@@ -53,7 +61,7 @@ def index_forever(folder: Path, settings: Settings, every: float, observer: Obse
 
 
 def _index_until_awaited(
-    data: DataFolder, settings: Settings, inbox: "Inbox", every: float, observer: Observer
+    data: DataFolder, settings: Settings, inbox: "Inbox", every: float, observer: Observer, select: RecordFilter
 ) -> None:
     """Index new pages until another writer waits for the index, such as a build."""
     from periplus.graph import Graph
@@ -72,13 +80,13 @@ def _index_until_awaited(
     ):
         inbox.requeue_indexed()
         live.may_merge = merge_permission(data.index, DiskLimit(data.path, settings.limits))
-        ranking = _PeriodicRanking(data, settings, live, every, observer)
+        ranking = _PeriodicRanking(data, settings, live, every, observer, select)
         failure = ""
         while ranking.is_running() or not is_awaited(data.path, "index"):
             publish_pending(live, inbox)
             mover.move()
             start = live.record_count
-            for number, record in enumerate(inbox.deletions.apply_to_records(store.records(start)), start + 1):
+            for number, record in enumerate(select(inbox.deletions.apply_to_records(store.records(start))), start + 1):
                 live.add(record, number)
             ranking.start_if_due()
             if live.failure and live.failure != failure:
@@ -92,10 +100,16 @@ class _PeriodicRanking:
     """Ranks all pages again in a thread, when there are new ones and the last time is long enough ago."""
 
     def __init__(
-        self, data: DataFolder, settings: Settings, live: "LiveIndex", every: float, observer: Observer
+        self,
+        data: DataFolder,
+        settings: Settings,
+        live: "LiveIndex",
+        every: float,
+        observer: Observer,
+        select: RecordFilter,
     ) -> None:
         self._data, self._settings, self._live, self._every = data, settings, live, every
-        self._observer = observer
+        self._observer, self._select = observer, select
         self._thread: threading.Thread | None = None
         self._ranked = 0
         self._next = time.monotonic() + every
@@ -133,7 +147,7 @@ class _PeriodicRanking:
             with PageStore.open(self._data.store, self._settings.store) as store:
                 build_graph(store, self._data.graph, self._settings.graph)
                 graph = Graph.open(self._data.graph)
-                self._live.rebuild(lambda start: deleted.apply_to_records(store.records(start)), graph)
+                self._live.rebuild(lambda start: self._select(deleted.apply_to_records(store.records(start))), graph)
             deleted.apply_to_index(self._live)  # what was deleted meanwhile
             self._ranked = self._live.manifest.record_count
             Inbox(self._data.path).requeue_indexed()  # those that were not in the store yet

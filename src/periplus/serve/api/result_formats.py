@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 from xml.sax.saxutils import escape
 
+import msgspec
+
 from periplus.records import Card, Hit, ResultPage
 from periplus.serve.pages import number_formats
 from periplus.serve.pages.page_links import result_link
@@ -45,6 +47,7 @@ def as_json(page: ResultPage, request: SearchRequest | None = None, answers: Seq
         "hidden": page.hidden,
         "notes": notes,
         **({"shards": shards} if asked else {}),
+        **({"sites": msgspec.to_builtins(page.sites)} if page.sites else {}),
     }
 
 

@@ -77,6 +77,8 @@ class NatsServer:
                 if probe.recv(5) == b"INFO ":
                     return
             time.sleep(_POLL_SECONDS)
+        if self._stopped.is_set():
+            return
         raise ProcessFailed(f"The NATS server does not start: {self._last_line()}", f"See its log: {self._log}")
 
     def _last_line(self) -> str:

@@ -14,11 +14,12 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from periplus.errors import MissingPart, SiteUnreachable
+from periplus.errors import MissingPart, SiteRefused, SiteUnreachable
+from periplus.sites.messaging.nats_config import JOIN_ACCOUNT
 from periplus.sites.messaging.transport import BatchHandler, RequestHandler, TrafficCount, unreachable
 
 if TYPE_CHECKING:
@@ -123,12 +124,15 @@ class NatsTransport:
         return self._spawn(self._request(site, subject, body, deadline))
 
     async def _request(self, site: str, subject: str, body: bytes, deadline: float) -> bytes:
-        errors = self._nats.errors
         if site not in self._peers:
             raise unreachable(site, "it is not a site of this federation")
+        return await self._ask(site, site, subject, body, deadline)
+
+    async def _ask(self, site: str, account: str, subject: str, body: bytes, deadline: float) -> bytes:
+        errors = self._nats.errors
         try:
             async with asyncio.timeout(deadline):
-                client = await self.client(site)
+                client = await self.client(account)
                 self._count(site, sent=len(body))
                 reply = await client.request(f"to.{site}.{subject}", body, timeout=deadline)
         except (TimeoutError, errors.TimeoutError):
@@ -138,9 +142,37 @@ class NatsTransport:
         except (errors.Error, OSError) as error:
             raise unreachable(site, str(error) or type(error).__name__) from error
         if reply.headers and _ERROR in reply.headers:
-            raise unreachable(site, str(reply.headers[_ERROR])[:300])
+            raise SiteRefused(f"Site {site} refuses: {str(reply.headers[_ERROR])[:300]}")
         self._count(site, received=len(reply.data))
         return bytes(reply.data)
+
+    def request_join(self, site: str, body: bytes, seconds: float) -> bytes:
+        """Return the answer of a site to one that joins, over the link of the token; raise `SiteUnreachable`."""
+        limit = time.monotonic() + seconds
+        while True:
+            try:
+                return self._spawn(self._ask(site, JOIN_ACCOUNT, "join", body, 5.0)).result(seconds)
+            except SiteRefused:
+                raise
+            except SiteUnreachable:
+                if time.monotonic() > limit:
+                    raise
+            time.sleep(0.1)  # until the link is there
+
+    def serve_join(self, handler: Callable[[bytes], bytes]) -> None:
+        """Answer sites that have a token and join."""
+        self._handlers["join"] = lambda sender, body: handler(body)
+        self._spawn(self._attach_join())
+
+    async def _attach_join(self) -> None:
+        while not self._closed:
+            try:
+                client = await self.client(JOIN_ACCOUNT)
+                answer = functools.partial(self._answer, JOIN_ACCOUNT, "join")
+                await client.subscribe(f"to.{self._site}.join", queue="periplus", cb=answer)
+                return
+            except (self._nats.errors.Error, OSError, TimeoutError):
+                await asyncio.sleep(_RETRY_SECONDS)
 
     def publish(self, site: str, subject: str, body: bytes, deadline: float) -> None:
         """Send a batch to a site; return when its stream has it on disk."""
@@ -185,7 +217,7 @@ class NatsTransport:
 
     async def _attach(self, peer: str) -> None:
         while not self._closed and peer in self._peers:
-            missing = [subject for subject in self._handlers if (peer, subject) not in self._served]
+            missing = [name for name in self._handlers if name != "join" and (peer, name) not in self._served]
             if not missing:
                 return
             try:

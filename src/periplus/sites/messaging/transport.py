@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, NamedTuple, Protocol
 
-from periplus.errors import PeriplusError, SiteUnreachable
+from periplus.errors import PeriplusError, SiteRefused, SiteUnreachable
 
 __all__ = [
     "BatchHandler",
@@ -214,7 +214,7 @@ class LocalTransport:
         try:
             reply = handler(sender, body)
         except PeriplusError as error:
-            raise unreachable(self._site, str(error)) from error
+            raise SiteRefused(f"Site {self._site} refuses: {error}") from error
         self._count(sender, sent=len(reply))
         return reply
 

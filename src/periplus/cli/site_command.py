@@ -1,0 +1,98 @@
+"""`periplus site`: a search engine that acts as one with others elsewhere."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from periplus.cli.console import echo, echo_json
+from periplus.cli.console_observer import observe
+from periplus.cli.options import AsJson, with_settings
+from periplus.cli.site_view import echo_site
+from periplus.settings import Settings
+
+if TYPE_CHECKING:
+    from periplus.app import NewSite
+
+__all__ = ["site"]
+
+site: Final = typer.Typer(
+    help="Search engines in different places that act as one (docs/sites.md).",
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    add_completion=False,
+)
+Name = Annotated[str, typer.Option("--name", help="Name of the site: small letters, digits and hyphens.")]
+
+
+@site.command("init")
+@with_settings(place="site.place", languages="site.languages", address="site.address", listen="site.listen")
+def init(settings: Settings, name: Name) -> None:
+    """Make the data folder the first site of a new federation."""
+    from periplus.app import make_site
+
+    _echo_new(make_site(Path(settings.folder), name, settings))
+
+
+def _echo_new(made: "NewSite") -> None:
+    echo(f"Site {made.name} of the federation {made.network}: {', '.join(made.sites)}.")
+    if made.token:
+        echo("Others join with this token; whoever has it can join:")
+        echo(made.token)
+    else:
+        echo("Others cannot reach this site; it connects to them.")
+    echo("Next: periplus site up URL")
+
+
+@site.command("join")
+@with_settings(place="site.place", languages="site.languages", address="site.address", listen="site.listen")
+def join(
+    settings: Settings, token: Annotated[str, typer.Argument(help="As `periplus site invite` prints it.")], name: Name
+) -> None:
+    """Make the data folder a site of the federation that has issued a token; the site that issued it must run."""
+    from periplus.app import join_sites
+
+    with observe() as observer:
+        made = join_sites(Path(settings.folder), token, name, settings, observer)
+    _echo_new(made)
+
+
+@site.command("invite")
+@with_settings()
+def invite(settings: Settings) -> None:
+    """Print the token with which another site can join."""
+    from periplus.app import invite_site
+
+    echo(invite_site(Path(settings.folder)))
+
+
+@site.command("status")
+@with_settings()
+def status(settings: Settings, as_json: AsJson = False) -> None:
+    """Show who is alive, the lag of every sink, bytes exchanged, the last thresholds, and what needs attention."""
+    from periplus.app import site_report
+
+    report = site_report(Path(settings.folder), settings)
+    if as_json:
+        echo_json(
+            {
+                "site": report.name,
+                "running": report.running,
+                "sites": report.topology.names,
+                "status": report.status,
+                "warnings": report.status.warnings() if report.status is not None else [],
+            }
+        )
+    else:
+        echo_site(report)
+
+
+@site.command("leave")
+@with_settings()
+def leave(settings: Settings) -> None:
+    """Leave the federation: the data folder is an ordinary one again. The site must not run."""
+    from periplus.app import leave_sites
+
+    with observe() as observer:
+        told = leave_sites(Path(settings.folder), settings, observer)
+    echo(f"Left. Told: {', '.join(told) or 'nobody'}.")

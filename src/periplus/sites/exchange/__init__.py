@@ -1,0 +1,8 @@
+"""What a site exchanges with others: the URLs of its crawl, the pages that others index, and the shards of queries.
+
+- `SiteShard` is the crawl's view of the federation: links to hosts of other sites go to the outbox, links that other
+  sites have sent come from files that `ReceivedUrls` has written.
+- `PageDistributor` decides for every fetched page which site indexes it, and sends it there; `ReceivedPages` stores
+  what comes.
+- `TransportSites` asks the shards of other sites; `serve_shard` answers them.
+"""

@@ -1,0 +1,98 @@
+"""Pages that other sites have fetched for this one to index, in a page store of their own."""
+
+import contextlib
+import hashlib
+import threading
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from periplus.errors import BadBatch, BadUrl, CorruptFile
+from periplus.records import FetchRecord, Outcome
+from periplus.settings import StoreSettings
+from periplus.sites.messaging.batches import Batch, PageItem
+from periplus.store import RECEIVED_SHARD, PageStore, compress, decompress, shard_folder
+from periplus.url import parse_address
+
+__all__ = ["ReceivedPages", "decode_page", "encode_page"]
+
+_MAX_RECORD: Final = 64 << 20
+_MAX_RESPONSE: Final = 64 << 20
+_LEVEL: Final = 3
+_LASTING: Final = frozenset((Outcome.OK, Outcome.REDIRECT, Outcome.GONE))
+
+
+def encode_page(record: FetchRecord, response: bytes = b"") -> PageItem:
+    """Return a page as it travels; response: the WARC record, b'' if it is not sent."""
+    packed = compress(msgspec.msgpack.encode(record), _LEVEL)
+    stored = compress(response, _LEVEL) if response else b""
+    return PageItem(packed, stored, hashlib.sha256(packed + stored).hexdigest())
+
+
+def decode_page(item: PageItem) -> tuple[FetchRecord, bytes]:
+    """Return the record and the WARC record of a page; raise `BadBatch` if something in it cannot be accepted."""
+    if hashlib.sha256(item.record + item.response).hexdigest() != item.digest:
+        raise BadBatch("The digest of a page is wrong.")
+    try:
+        record = msgspec.msgpack.decode(decompress(item.record, _MAX_RECORD), type=FetchRecord)
+        response = decompress(item.response, _MAX_RESPONSE) if item.response else b""
+        address = parse_address(record.url)
+    except (CorruptFile, msgspec.MsgspecError, UnicodeDecodeError, BadUrl, RecursionError) as error:
+        raise BadBatch(f"A page is not readable: {error}.") from error
+    if address.url != record.url or address.key != record.key:
+        raise BadBatch("The key of a page is not that of its URL.")
+    return record, response
+
+
+class ReceivedPages:
+    """The store of pages that other sites have sent; `apply` is the handler of the sink."""
+
+    def __init__(self, folder: Path, settings: StoreSettings) -> None:
+        self._folder, self._settings = shard_folder(folder / "store", RECEIVED_SHARD), settings
+        self._store: PageStore | None = None
+        self._lock = threading.Lock()
+        self.pages = 0
+        """Pages that were stored since this process began."""
+
+    def apply(self, batch: Batch) -> None:
+        """Store the pages of a batch unless the same or newer ones are there; durable when this returns."""
+        pages = [decode_page(item) for item in batch.items]
+        with self._lock:
+            store = self._open()
+            try:
+                accepted = self._select(store, pages)
+                for record, response in accepted:
+                    store.append_forwarded(record, response)
+                store.commit()
+            except BaseException:
+                self._close()
+                raise
+            self.pages += len(accepted)
+
+    @staticmethod
+    def _select(store: PageStore, pages: list[tuple[FetchRecord, bytes]]) -> list[tuple[FetchRecord, bytes]]:
+        newest: dict[int, FetchRecord] = {}
+        accepted = []
+        for record, response in pages:
+            stored = newest.get(record.key) or store.find_latest(record.key)
+            if stored is None or (stored.when < record.when and record.outcome in _LASTING):
+                newest[record.key] = record
+                accepted.append((record, response))
+        return accepted
+
+    def _open(self) -> PageStore:
+        if self._store is None:
+            self._store = PageStore.open(self._folder, self._settings, write=True)
+        return self._store
+
+    def _close(self) -> None:
+        store, self._store = self._store, None
+        if store is not None:
+            with contextlib.suppress(Exception):
+                store.close()
+
+    def close(self) -> None:
+        """Release the store."""
+        with self._lock:
+            self._close()

@@ -1,0 +1,225 @@
+"""The crawl of a site: the ordinary one, which keeps to the hosts of its site and sends links to others to theirs.
+
+Batches of links that other sites have sent are files until a snapshot of the crawl reflects them:
+
+    received/urls/SENDER-LANE-NUMBER.urls     msgpack, a list of `UrlItem`
+
+So each link arrives at least once, whichever process is killed when; one that arrives twice is known to the frontier.
+"""
+
+import contextlib
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, Protocol
+
+import msgspec
+
+from periplus.crawl import ForwardedLink, RobotsRequest, ShardMessage, SingleShard
+from periplus.errors import BadUrl, Overloaded
+from periplus.files import disk_errors, make_folder, read_file, sweep_torn, write_atomically
+from periplus.records import Address, FetchRequest, VisitReport
+from periplus.sites.messaging.batches import Batch, UrlItem
+from periplus.sites.messaging.outbox import Outbox
+from periplus.url import parse_address
+
+__all__ = ["HostOwners", "ReceivedUrls", "SiteShard"]
+
+_SUFFIX: Final = ".urls"
+_MAX_FILES: Final = 4_096
+"""Batches that wait for the crawl; above it, further ones wait in the stream of the NATS server, and in outboxes."""
+_READ_AT_ONCE: Final = 8
+_MAX_UNSETTLED: Final = 50_000
+"""Links to hosts whose places are being looked up; above it, hosts are assigned by hash."""
+_MAX_SENT: Final = 300_000
+_MAX_ITEMS: Final = 2_000
+_URL_BYTES: Final = 120
+"""About what one URL takes in a batch."""
+
+
+class HostOwners(Protocol):
+    """Which site crawls a host; `GeographicPartitioner` for example."""
+
+    def settled_owner(self, host: str) -> str | None:
+        """Return the site that crawls a host; None while its place is looked up."""
+        ...
+
+    def owner(self, host: str) -> str:
+        """Return the site that crawls a host; while its place is looked up, the one that its hash selects."""
+        ...
+
+    def assign(self, host: str, site: str) -> None:
+        """Accept that another site has chosen the owner of a host, unless it has one already."""
+        ...
+
+
+class ReceivedUrls:
+    """Writes the batches of the sink for URLs to files; `apply` is the handler of the sink."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "received" / "urls"
+        with disk_errors(self._folder):
+            make_folder(self._folder, 0o700)
+
+    def apply(self, batch: Batch) -> None:
+        """Write a batch, durably. Raise `Overloaded` if too many wait: it comes again."""
+        header = batch.header
+        with disk_errors(self._folder):
+            waiting = sum(name.endswith(_SUFFIX) for name in os.listdir(self._folder))
+        if waiting >= _MAX_FILES:
+            raise Overloaded("Too many batches of URLs wait for the crawl.", "Does it run?")
+        name = f"{header.sender}-{header.lane}-{header.number:012d}{_SUFFIX}"
+        write_atomically(self._folder / name, msgspec.msgpack.encode(batch.items))
+
+
+class SiteShard(SingleShard):
+    """The shard of a crawl that belongs to a site; implements `Shard`."""
+
+    supervised = True
+
+    def __init__(
+        self,
+        folder: Path,
+        site_folder: Path,
+        site: str,
+        owners: HostOwners,
+        outbox: Outbox,
+        batch_bytes: int = 512 << 10,
+        batch_seconds: float = 2.0,
+        on_links: Callable[[str, int], None] = lambda site, count: None,
+    ) -> None:
+        """Crawl `folder` for a site.
+
+        on_links: called with the receiver and the number of links of each batch.
+        """
+        super().__init__(folder)
+        self._site, self._owners, self._outbox, self._on_links = site, owners, outbox, on_links
+        self._received = site_folder / "received" / "urls"
+        self._batch_items = max(1, min(_MAX_ITEMS, batch_bytes // _URL_BYTES))
+        self._batch_seconds = batch_seconds
+        self._outgoing: dict[str, list[UrlItem]] = {}
+        self._visits: dict[str, list[VisitReport]] = {}
+        self._oldest: dict[str, float] = {}
+        self._unsettled: list[tuple[FetchRequest, bool]] = []
+        self._settled_here: list[ForwardedLink] = []
+        self._sent: set[int] = set()
+        self._robots_hosts: set[str] = set()
+        self._unacknowledged: dict[str, None] = {}
+        with disk_errors(self._received):
+            make_folder(self._received, 0o700)
+            sweep_torn(self._received)
+
+    def owns(self, host: str) -> bool:
+        """Return whether this site crawls a host."""
+        return host in self._robots_hosts or self._owners.owner(host) == self._site
+
+    def route(self, requests: list[FetchRequest], lists: set[int]) -> list[FetchRequest]:
+        """Return the requests for hosts of this site; others go to their sites, or wait until a place is known."""
+        own = []
+        for request in requests:
+            is_list = request.address.key in lists
+            owner = self._owners.settled_owner(request.address.host)
+            if owner == self._site:
+                own.append(request)
+            elif owner is not None:
+                self._forward(request, is_list, owner)
+            elif len(self._unsettled) < _MAX_UNSETTLED:
+                self._unsettled.append((request, is_list))
+            elif (owner := self._owners.owner(request.address.host)) == self._site:
+                own.append(request)
+            else:
+                self._forward(request, is_list, owner)
+        return own
+
+    def _forward(self, request: FetchRequest, is_list: bool, owner: str) -> None:
+        address = request.address
+        if address.key in self._sent:
+            return
+        if len(self._sent) >= _MAX_SENT:
+            self._sent.clear()
+        self._sent.add(address.key)
+        item = UrlItem(address.url, request.depth, request.rank, request.hops, is_list)
+        self._outgoing.setdefault(owner, []).append(item)
+        self._oldest.setdefault(owner, time.monotonic())
+
+    def forward_visit(self, address: Address, report: VisitReport) -> None:
+        """Send the report of a visit to the site that crawls the host."""
+        owner = self._owners.owner(address.host)
+        if owner != self._site:
+            self._visits.setdefault(owner, []).append(report)
+            self._oldest.setdefault(owner, time.monotonic())
+
+    def _settle(self, everything: bool) -> None:
+        """Route links whose hosts have been placed meanwhile; `everything`, the others by hash."""
+        waiting, self._unsettled = self._unsettled, []
+        for request, is_list in waiting:
+            host = request.address.host
+            owner = self._owners.owner(host) if everything else self._owners.settled_owner(host)
+            if owner is None:
+                self._unsettled.append((request, is_list))
+            elif owner == self._site:
+                link = ForwardedLink(request.address.url, request.depth, request.rank, request.hops, is_list)
+                self._settled_here.append(link)
+            else:
+                self._forward(request, is_list, owner)
+
+    def send(self, everything: bool = False, at_once: bool = False) -> None:
+        """Write batches that are full or old enough to the outbox; before a snapshot, `everything`."""
+        if self._unsettled:
+            self._settle(everything)
+        now = time.monotonic()
+        for site in list({**self._outgoing, **self._visits}):
+            items, visits = self._outgoing.get(site, []), self._visits.get(site, [])
+            is_old = now - self._oldest.get(site, now) >= self._batch_seconds
+            if everything or is_old or len(items) >= self._batch_items or len(visits) >= self._batch_items:
+                for start in range(0, len(items), self._batch_items):
+                    part = items[start : start + self._batch_items]
+                    self._outbox.append(site, "urls", part)
+                    self._on_links(site, len(part))
+                for start in range(0, len(visits), self._batch_items):
+                    self._outbox.append(site, "visits", visits[start : start + self._batch_items])
+                self._outgoing.pop(site, None)
+                self._visits.pop(site, None)
+                self._oldest.pop(site, None)
+
+    def unsent(self) -> int:
+        """Return the number of links that wait for a batch, or for the place of their host."""
+        return sum(map(len, self._outgoing.values())) + len(self._unsettled) + len(self._settled_here)
+
+    def receive(self) -> list[ShardMessage]:
+        """Return the links of some batches of other sites, which remain on disk until `acknowledge`."""
+        messages = []
+        if self._settled_here:
+            messages.append(ShardMessage(self.number, self._settled_here))
+            self._settled_here = []
+        with contextlib.suppress(FileNotFoundError):
+            names = sorted(name for name in os.listdir(self._received) if name.endswith(_SUFFIX))
+            for name in [name for name in names if name not in self._unacknowledged][:_READ_AT_ONCE]:
+                messages.append(ShardMessage(self.number, self._read(name)))
+                self._unacknowledged[name] = None
+        return messages
+
+    def _read(self, name: str) -> list[ForwardedLink]:
+        links = []
+        try:
+            items = msgspec.msgpack.decode(read_file(self._received / name), type=list[UrlItem])
+        except (FileNotFoundError, msgspec.MsgspecError):
+            return []
+        for item in items:
+            with contextlib.suppress(BadUrl):
+                self._owners.assign(parse_address(item.url).host, self._site)
+                links.append(ForwardedLink(*item))
+        return links
+
+    def acknowledge(self) -> None:
+        """Delete the batches that were received: a snapshot reflects them."""
+        for name in self._unacknowledged:
+            with contextlib.suppress(OSError):
+                (self._received / name).unlink()
+        self._unacknowledged.clear()
+
+    def request_robots(self, request: RobotsRequest) -> None:
+        """Fetch a robots.txt that has moved to a host of another site from here, when it is tried again."""
+        with contextlib.suppress(BadUrl):
+            self._robots_hosts.add(parse_address(request.target).host)
