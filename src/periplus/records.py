@@ -43,7 +43,6 @@ __all__ = [
     "Query",
     "ResultPage",
     "SearchLimits",
-    "SiteAnswer",
     "VisitReport",
 ]
 
@@ -373,19 +372,6 @@ class Card(msgspec.Struct, frozen=True):
     facts: tuple[tuple[str, str], ...]
 
 
-class SiteAnswer(msgspec.Struct, frozen=True):
-    """What one site of a federation did for a query."""
-
-    site: str
-    outcome: str
-    """'local', 'answered', 'silent', 'failed' or 'not asked'."""
-    milliseconds: float = 0.0
-    results: int = 0
-    """Results of the page that are its."""
-    reason: str = ""
-    """Why it was asked or not."""
-
-
 class ResultPage(msgspec.Struct, frozen=True):
     """The complete answer to a query."""
 
@@ -396,8 +382,7 @@ class ResultPage(msgspec.Struct, frozen=True):
     partial: bool
     seconds: float
     documents: int
-    notes: tuple[str, ...] = ()
-    """Messages for the user, such as about ignored words or unknown operators."""
+    notes: tuple[str, ...] = ()  # messages for the user, such as about ignored words or unknown operators
     hidden: int = 0
     examined: int = 0
     """Results excluded by safe search, and how many were examined for that."""
@@ -412,4 +397,4 @@ class ResultPage(msgspec.Struct, frozen=True):
     work: int = 0
     """A summary of the plan for logs, without words; and its work units: postings and positions that were decoded."""
     shards: tuple[int, tuple[int, ...]] = (0, ())  # of a cluster: how many were asked, and which did not answer
-    sites: tuple[SiteAnswer, ...] = ()  # of a federation
+    sites: tuple[tuple[str, str, float, int, str], ...] = ()  # name, outcome, milliseconds, results, reason

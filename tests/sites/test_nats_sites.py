@@ -138,7 +138,7 @@ def _check_batches(sites: _Sites, transports: dict[str, NatsTransport], folder: 
         return not reader.pending("a")
 
     _wait(sent_all, 60)
-    _wait(lambda: len(applied) >= 60)
+    _wait(lambda: len(applied) >= 60, 60)
     assert sorted(applied) == sorted(sent)
     assert transports["b"].traffic()["a"].sent_bytes > 0
     outbox.close()

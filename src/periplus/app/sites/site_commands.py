@@ -164,7 +164,7 @@ def leave_sites(folder: Path, settings: Settings, observer: Observer = SILENT) -
     with lock_folder(folder, "site", "leaving the federation"):
         others = [other.name for other in site.topology().others(config.name)]
         site.update_own(left=True)
-        told = []
+        told: list[str] = []
         if others:
             config = write_config(site, settings.site)
             body = encode_site_topology(site.topology())

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 from xml.sax.saxutils import escape
 
-import msgspec
-
 from periplus.records import Card, Hit, ResultPage
 from periplus.serve.pages import number_formats
 from periplus.serve.pages.page_links import result_link
@@ -18,6 +16,7 @@ __all__ = ["as_csv", "as_json", "as_rss"]
 _ENGINE: Final = "periplus"
 _COLUMNS: Final = ("title", "url", "content", "host", "engine", "score", "type")
 _DAY: Final = 86_400
+_SITE: Final = ("site", "outcome", "milliseconds", "results", "reason")
 
 
 def as_json(page: ResultPage, request: SearchRequest | None = None, answers: Sequence[str] = ()) -> dict[str, Any]:
@@ -47,7 +46,7 @@ def as_json(page: ResultPage, request: SearchRequest | None = None, answers: Seq
         "hidden": page.hidden,
         "notes": notes,
         **({"shards": shards} if asked else {}),
-        **({"sites": msgspec.to_builtins(page.sites)} if page.sites else {}),
+        **({"sites": [dict(zip(_SITE, site, strict=True)) for site in page.sites]} if page.sites else {}),
     }
 
 

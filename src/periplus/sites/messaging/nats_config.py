@@ -144,8 +144,9 @@ def write_nats_config(
             "no_advertise": True,
             "tls": {"cert_file": str(folder / "certificate.pem"), "key_file": str(folder / "key.pem"), "timeout": 5},
         }
+    identity = f"{site.name}-{site.key[:8]}"  # the name alone may be that of another site, until it has joined
     config = {
-        "server_name": site.name,
+        "server_name": identity,
         "listen": f"127.0.0.1:{ports.client}",
         "max_payload": MAX_PAYLOAD,
         "max_pending": 4 * MAX_PAYLOAD,
@@ -154,7 +155,7 @@ def write_nats_config(
         "ping_max": 2,
         "jetstream": {
             "store_dir": str(folder / "jetstream"),
-            "domain": site.name,
+            "domain": identity if joining is not None else site.name,
             "max_file_store": max(1, len(others)) * 2 * stream_bytes + (64 << 20),
             "max_memory_store": 64 << 20,
             "sync_interval": "always",

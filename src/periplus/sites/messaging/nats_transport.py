@@ -33,7 +33,7 @@ _ERROR: Final = "Periplus-Error"
 _STREAM: Final = "sinks"
 _CONSUMER: Final = "apply"
 _CONNECT_SECONDS: Final = 5.0
-_ACK_SECONDS: Final = 60.0
+_ACK_SECONDS: Final = 12.0
 _FETCH_SECONDS: Final = 5.0
 _RETRY_SECONDS: Final = 1.0
 _WORKERS: Final = 16
@@ -308,17 +308,17 @@ class NatsTransport:
         subject = message.subject.rpartition(".")[2]
         self._count(peer, received=len(message.data))
         while self._consumer is not None and not self._closed:
-            began = time.monotonic()
-            try:
-                await self._loop.run_in_executor(self._pool, self._consumer, peer, subject, bytes(message.data))
-            except Exception as error:
-                _LOG.warning("A batch of site %s is applied again later: %s", peer, error)
+            work = self._loop.run_in_executor(self._pool, self._consumer, peer, subject, bytes(message.data))
+            while not (await asyncio.wait({work}, timeout=_ACK_SECONDS / 3))[0]:
                 await message.in_progress()
-                await asyncio.sleep(_RETRY_SECONDS)
-                continue
-            if time.monotonic() - began < _ACK_SECONDS:
-                await message.ack()
-            return
+            error = work.exception()
+            if error is None:
+                with contextlib.suppress(self._nats.errors.Error, TimeoutError):
+                    await message.ack_sync()  # if that is lost, it comes again, and is known
+                return
+            _LOG.warning("A batch of site %s is applied again later: %s", peer, error)
+            await message.in_progress()
+            await asyncio.sleep(_RETRY_SECONDS)
 
     def traffic(self) -> dict[str, TrafficCount]:
         """Return what was exchanged, by site."""
