@@ -3,17 +3,27 @@
 .venv/bin/python bench/cluster_serving.py [--documents 50000] [--queries 500] [--try]
 
 Simple English Wikipedia, split by host into 1, 2 and 4 shards, each served by a process on loopback; the broker is this
-process. One client asks the log of queries one by one (p50 and p99), then four clients together (queries a second).
+process. All have answered every query of the log before anything is measured. Then one client asks them one by one,
+five times: each query of one index in this process, of the broker, and of the same shards in this process, in turn, so
+that all three run under the same conditions (p50 and p99 of wall time, processor time of the broker's thread). Last,
+four clients ask together (queries a second).
 
-What broker and wire add is measured against the same shards in this process: their time, if all shards of a round had
-run at once, each on a core of its own (the slowest of a round counts), and the broker's own work. With one shard, that
-is close to the time of one index. On a machine with fewer cores than shards, processes wait for cores, which is shown
-with the figure but is not of the wire.
+What is added at p50 is the median over queries of the difference between the medians of all times that a query was
+asked (and, for a machine that does other work, between the least of them):
+
+- by broker and wire, beside one index: everything, with one shard, which has the same pages and the same work;
+- by the wire, beside the same shards in this process: messages, encoding and processes. The shards of a round are
+  counted as if they had run at once, each on a core of its own (the slowest counts). On a machine with fewer cores than
+  shards, processes wait for cores, which is in the figure and is not of the wire.
+
+Pages are published through two brokers in turn, from the moment that a replica is open; each broker refreshes every
+0.2 s, as behind `periplus serve`. A page counts as found once both brokers find it.
 """
 
 import argparse
 import multiprocessing
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -21,10 +31,11 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 import record
 from cluster_answers import read_pages, read_queries, split
@@ -42,9 +53,11 @@ SETTINGS: Final = msgspec.structs.replace(
     Settings(), search=SearchSettings(budget_ms=60_000), cluster=ClusterSettings(deadline=30.0)
 )
 CLIENTS: Final = 4
-PUBLICATIONS: Final = 20
+REPEATS: Final = 5
+PUBLICATIONS: Final = 200
 REFRESH_SECONDS: Final = 0.2
 """How often a broker behind `periplus serve` asks its shards what they have."""
+POLL_SECONDS: Final = 0.01
 
 
 class TimedShards(LocalShards):
@@ -53,6 +66,7 @@ class TimedShards(LocalShards):
     def __init__(self, shards: Sequence[IndexShard]) -> None:
         super().__init__(shards)
         self.sequential = self.parallel = 0.0
+        self.rounds = 0
 
     def call(self, method: str, requests: Mapping[int, Any], seconds: float) -> dict[int, Any]:
         """Call each shard; add up all of the time, and that of the slowest."""
@@ -61,6 +75,7 @@ class TimedShards(LocalShards):
             began = time.perf_counter()
             replies |= super().call(method, {shard: request}, seconds)
             times.append(time.perf_counter() - began)
+        self.rounds += bool(requests)
         self.sequential += sum(times)
         self.parallel += max(times)
         return replies
@@ -76,22 +91,48 @@ def serve(folder: str, position: int, address: Any, storage: str = "") -> None:
     signal.pause()
 
 
-def quantiles(seconds: Sequence[float]) -> dict[str, float]:
+def quantiles(seconds: Sequence[float] | npt.NDArray[np.float64]) -> dict[str, float]:
     """Return p50 and p99 in milliseconds."""
     p50, p99 = np.quantile(np.array(seconds) * 1000, [0.5, 0.99])
     return {"p50_ms": round(float(p50), 3), "p99_ms": round(float(p99), 3)}
 
 
-def ask_all(search: Callable[[Query], Any], queries: Sequence[str]) -> list[float]:
-    """Ask every query twice; return the seconds of the second time."""
-    times = []
+class Samples(NamedTuple):
+    """Seconds of queries: a row for each time that all were asked, a column for each query."""
+
+    wall: npt.NDArray[np.float64]
+    cpu: npt.NDArray[np.float64]
+    """Of the thread that asks."""
+
+    def figures(self) -> dict[str, float]:
+        """Return p50 and p99, and the processor time at p50."""
+        return quantiles(self.wall.reshape(-1)) | {"cpu_p50_ms": round(float(np.median(self.cpu)) * 1000, 3)}
+
+
+def median_difference(some: npt.NDArray[np.float64], others: npt.NDArray[np.float64]) -> tuple[float, float]:
+    """Return the median over queries by how many milliseconds the first take longer.
+
+    By the medians of all times that a query was asked, and by the least: other work on the machine disturbs that less.
+    """
+    typical = np.median(np.median(some, axis=0) - np.median(others, axis=0))
+    least = np.median(some.min(axis=0) - others.min(axis=0))
+    return round(float(typical) * 1000, 3), round(float(least) * 1000, 3)
+
+
+def ask_in_turn(searches: Sequence[Callable[[Query], Any]], queries: Sequence[str]) -> list[Samples]:
+    """Ask each query of each in turn, `REPEATS` times, after all have answered it once."""
     for words in queries:
-        search(Query(words))
-    for words in queries:
-        began = time.perf_counter()
-        search(Query(words))
-        times.append(time.perf_counter() - began)
-    return times
+        for search in searches:
+            search(Query(words))
+    shape = (REPEATS, len(queries))
+    samples = [Samples(np.zeros(shape), np.zeros(shape)) for _ in searches]
+    for repeat in range(REPEATS):
+        for number, words in enumerate(queries):
+            for search, (wall, cpu) in zip(searches, samples, strict=True):
+                began, used = time.perf_counter(), time.thread_time()
+                search(Query(words))
+                wall[repeat, number], cpu[repeat, number] = time.perf_counter() - began, time.thread_time() - used
+    return samples
 
 
 def throughput(search: Callable[[Query], Any], queries: Sequence[str], clients: int) -> float:
@@ -110,53 +151,56 @@ def throughput(search: Callable[[Query], Any], queries: Sequence[str], clients: 
     return round(clients * len(queries) / (time.perf_counter() - began), 1)
 
 
-def local_times(folders: Sequence[Path], queries: Sequence[str]) -> list[float]:
-    """Return the seconds of each query over shards in this process, as if all shards of a round ran at once."""
-    group = TimedShards([IndexShard(folder, SETTINGS, number) for number, folder in enumerate(folders)])
-    searcher = ShardedSearcher(group, SETTINGS)
-    searcher.load_spelling()
-    for words in queries:
-        searcher.search(Query(words))
-    times = []
-    for words in queries:
-        group.sequential = group.parallel = 0.0
-        began = time.perf_counter()
-        searcher.search(Query(words))
-        times.append(time.perf_counter() - began - group.sequential + group.parallel)
-    return times
-
-
-def measure_shards(folders: Sequence[Path], scratch: Path, queries: Sequence[str]) -> dict[str, Any]:
-    """Return the figures of shards behind a broker."""
+def measure_shards(
+    folders: Sequence[Path], scratch: Path, queries: Sequence[str], whole: Searcher
+) -> tuple[dict[str, Any], Samples]:
+    """Return the figures of shards behind a broker, and the times of the one index beside them."""
     context = multiprocessing.get_context("spawn")
     addresses = context.Queue()
     servers = [context.Process(target=serve, args=(str(f), n, addresses), daemon=True) for n, f in enumerate(folders)]
     for server in servers:
         server.start()
     try:
-        found = dict(addresses.get(timeout=300) for _ in servers)
-        entries = tuple(ShardEntry(number, (format_address(found[number]),)) for number in sorted(found))
+        positions = dict(addresses.get(timeout=300) for _ in servers)
+        entries = tuple(ShardEntry(number, (format_address(positions[number]),)) for number in sorted(positions))
         table = scratch / f"table-{len(folders)}.json"
         write_serving_table(table, ServingTable(1, 1, entries))
         broker = Broker(TableReader.of_file(table), KEY, SETTINGS)
-        times = ask_all(broker.search, queries)
+        shards = [IndexShard(folder, SETTINGS, number) for number, folder in enumerate(folders)]
+        group = TimedShards(shards)
+        local = ShardedSearcher(group, SETTINGS)
+        local.load_spelling()
+        for shard in shards:
+            shard.ready()
+        waited: list[float] = []
+
+        def ask_local(query: Query) -> None:
+            group.sequential = group.parallel = 0.0
+            local.search(query)
+            waited.append(group.sequential - group.parallel)
+
+        one, remote, inside = ask_in_turn([whole.search, broker.search, ask_local], queries)
+        together = inside.wall - np.array(waited[len(queries) :]).reshape(inside.wall.shape)
+        rounds = group.rounds
         before = broker.group_statistics()
         for words in queries:
             broker.search(Query(words))
+            local.search(Query(words))
         after = broker.group_statistics()
-        figures = {"shards": len(folders), **quantiles(times)}
+        figures: dict[str, Any] = {"shards": len(folders), **remote.figures()}
         figures["queries_per_second"] = throughput(broker.search, queries, CLIENTS)
+        figures["rounds_per_query"] = round((group.rounds - rounds) / len(queries), 2)
         figures["sent_bytes_per_query"] = round((after.sent_bytes - before.sent_bytes) / len(queries))
         figures["received_bytes_per_query"] = round((after.received_bytes - before.received_bytes) / len(queries))
+        for name, other in (("beside_one_index", one.wall), ("by_the_wire", together)):
+            figures[f"added_{name}_p50_ms"], figures[f"added_{name}_least_ms"] = median_difference(remote.wall, other)
+        figures["without_wire_p50_ms"] = quantiles(together.reshape(-1))["p50_ms"]
         broker.close()
     finally:
         for server in servers:
             server.kill()
             server.join()
-    local = local_times(folders, queries)
-    figures["without_wire_ms"] = quantiles(local)["p50_ms"]
-    figures["added_p50_ms"] = round(float(np.median(np.array(times) - np.array(local))) * 1000, 3)
-    return figures
+    return figures, one
 
 
 def measure_publishing(folder: Path, scratch: Path, count: int) -> dict[str, Any]:
@@ -165,71 +209,100 @@ def measure_publishing(folder: Path, scratch: Path, count: int) -> dict[str, Any
     addresses = context.Queue()
     server = context.Process(target=serve, args=(str(folder), 0, addresses, f"file://{scratch}/storage"), daemon=True)
     server.start()
+    stopped = threading.Event()
+
+    def refresh(broker: Broker) -> None:
+        while not stopped.wait(REFRESH_SECONDS):
+            broker.refresh()
+
     try:
         table = scratch / "table-publishing.json"
         address = format_address(addresses.get(timeout=300)[1])
         write_serving_table(table, ServingTable(1, 1, (ShardEntry(0, (address,)),)))
         brokers = [Broker(TableReader.of_file(table), KEY, SETTINGS) for _ in range(2)]
+        threads = [threading.Thread(target=refresh, args=(broker,), daemon=True) for broker in brokers]
+        for thread in threads:
+            thread.start()
         acknowledged, visible = [], []
         for number in range(count):
             word = f"zeppelin{number:04}"
             began = time.perf_counter()
-            brokers[0].publish(make_published_record("Zeppelin", word, f"https://a.test/{number}"))
+            brokers[number % 2].publish(make_published_record("Zeppelin", word, f"https://a.test/{number}"))
             acknowledged.append(time.perf_counter() - began)
             waiting = list(brokers)
             while waiting:
-                time.sleep(REFRESH_SECONDS)
-                for broker in waiting:
-                    broker.refresh()
+                time.sleep(POLL_SECONDS)
                 waiting = [broker for broker in waiting if not broker.search(Query(word)).total]
             visible.append(time.perf_counter() - began)
+        stopped.set()
+        for thread in threads:
+            thread.join()
         for broker in brokers:
             broker.close()
     finally:
+        stopped.set()
         server.kill()
         server.join()
-    found, stored = quantiles(visible), quantiles(acknowledged)
-    return {"pages": count, "acknowledged_p50_ms": stored["p50_ms"], "found_p50_ms": found["p50_ms"]} | {
-        "found_most_ms": round(max(visible) * 1000, 1)
+    p50, p90, p99 = np.quantile(np.array(visible) * 1000, [0.5, 0.9, 0.99]).round(1).tolist()
+    return {
+        "pages": count,
+        "acknowledged_p50_ms": quantiles(acknowledged)["p50_ms"],
+        "found_p50_ms": p50,
+        "found_p90_ms": p90,
+        "found_p99_ms": p99,
+        "found_most_ms": round(max(visible) * 1000, 1),
+        "first_ms": round(visible[0] * 1000, 1),
+        "within_a_second": sum(seconds < 1.0 for seconds in visible),
     }
 
 
 def build_all(folder: Path, pages: Sequence[FetchRecord], counts: Sequence[int]) -> dict[int, list[Path]]:
-    """Build one index, and the shards of each number of shards, with the same collection statistics."""
+    """Build one index, and the shards of each number of shards, with the same collection statistics.
+
+    One shard is the one index.
+    """
     statistics = sum_build_statistics([gather_build_statistics(pages)], 1)
     build_index(pages, folder / "one" / "index", SETTINGS.index, statistics=statistics)
     folders: dict[int, list[Path]] = {}
     for count in counts:
+        if count == 1:
+            folders[1] = [folder / "one"]
+            continue
         folders[count] = [folder / f"of-{count}" / f"shard-{number:02}" for number in range(count)]
         for target, part in zip(folders[count], split(pages, count), strict=True):
             build_index(part, target / "index", SETTINGS.index, statistics=statistics)
     return folders
 
 
-def measure_serving(documents: int, count: int) -> dict[str, Any]:
+def measure_serving(documents: int, count: int, publications: int) -> dict[str, Any]:
     """Return the figures of one index and of 1, 2 and 4 shards."""
     pages, queries = read_pages(documents), read_queries(count)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         shards = build_all(folder, pages, (1, 2, 4))
+        published = measure_publishing(shutil.copytree(folder / "one", folder / "published"), folder, publications)
+        print(
+            f"{publications} published pages: acknowledged after {published['acknowledged_p50_ms']} ms, found through "
+            f"both brokers after {published['found_p50_ms']} ms (p50), {published['found_p99_ms']} ms (p99), "
+            f"{published['found_most_ms']} ms at most; {published['within_a_second']} within a second"
+        )
         whole = Searcher.open(folder / "one", SETTINGS)
-        one = quantiles(ask_all(whole.search, queries))
+        rows, one_times = [], []
+        for folders in shards.values():
+            row, times = measure_shards(folders, folder, queries, whole)
+            rows.append(row)
+            one_times.append(times)
+            print(
+                f"{row['shards']} shards: p50 {row['p50_ms']} ms, p99 {row['p99_ms']} ms, "
+                f"{row['queries_per_second']} queries/s, {row['rounds_per_query']} rounds; added at p50 beside one "
+                f"index {row['added_beside_one_index_p50_ms']} ms (by the least times "
+                f"{row['added_beside_one_index_least_ms']}), by the wire {row['added_by_the_wire_p50_ms']} ms "
+                f"({row['added_by_the_wire_least_ms']}); "
+                f"{row['sent_bytes_per_query']:,} bytes sent and {row['received_bytes_per_query']:,} received"
+            )
+        one: dict[str, Any] = one_times[0].figures()
         one["queries_per_second"] = throughput(whole.search, queries, CLIENTS)
         print(f"one index: p50 {one['p50_ms']} ms, p99 {one['p99_ms']} ms, {one['queries_per_second']} queries/s")
-        rows = []
-        for number, folders in shards.items():
-            rows.append(measure_shards(folders, folder, queries))
-            print(
-                f"{number} shards: p50 {rows[-1]['p50_ms']} ms, p99 {rows[-1]['p99_ms']} ms, "
-                f"{rows[-1]['queries_per_second']} queries/s; broker and wire add {rows[-1]['added_p50_ms']} ms; "
-                f"{rows[-1]['sent_bytes_per_query']:,} bytes sent and {rows[-1]['received_bytes_per_query']:,} "
-                "received for a query"
-            )
-        published = measure_publishing(shards[1][0], folder, PUBLICATIONS)
-        print(
-            f"published pages: acknowledged after {published['acknowledged_p50_ms']} ms, found through both brokers "
-            f"after {published['found_p50_ms']} ms (p50), {published['found_most_ms']} ms at most"
-        )
     figures: dict[str, Any] = {"documents": len(pages), "queries": len(queries), "cores": os.cpu_count()}
     return figures | {"one_index": one, "clusters": rows, "publishing": published}
 
@@ -242,9 +315,9 @@ def main() -> None:
     parser.add_argument("--try", dest="trial", action="store_true", help="few pages and queries; nothing is written")
     arguments = parser.parse_args()
     if arguments.trial:
-        measure_serving(1_500, 60)
+        measure_serving(1_500, 60, 10)
     else:
-        record.save("cluster_serving", measure_serving(arguments.documents, arguments.queries))
+        record.save("cluster_serving", measure_serving(arguments.documents, arguments.queries, PUBLICATIONS))
 
 
 if __name__ == "__main__":

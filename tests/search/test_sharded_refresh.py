@@ -105,7 +105,8 @@ def test_all_shards_score_by_the_clock_of_the_broker(tmp_path: Path) -> None:
         assert answers_of(after) == answers_of(before)
 
 
-def test_features_that_are_not_features_make_a_shard_missing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("column", ["feature_columns", "columns"])
+def test_what_cannot_be_read_of_candidates_makes_a_shard_missing(tmp_path: Path, column: str) -> None:
     visits = random_visits(7, 60)
     _, broker, group = build_both(tmp_path, split_by_host(visits, 2, 1), Ranks({}))
     call = group.call
@@ -113,7 +114,8 @@ def test_features_that_are_not_features_make_a_shard_missing(tmp_path: Path) -> 
     def change_columns(method: str, requests: Mapping[int, Any], seconds: float) -> dict[int, Any]:
         replies = call(method, requests, seconds)
         if method == "retrieve":
-            replies[1] = replies[1]._replace(feature_columns=replies[1].feature_columns + np.uint8(200))
+            wrong = replies[1].feature_columns + np.uint8(200) if column == "feature_columns" else np.zeros(9, np.uint8)
+            replies[1] = replies[1]._replace(**{column: wrong})
         return replies
 
     group.call = change_columns  # type: ignore[method-assign]

@@ -1,5 +1,6 @@
 """Published pages: who owns them, in which order they count, and what a replica has before it is asked."""
 
+import threading
 import time
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from periplus.cluster.serving.publication_log import encode_publication, list_lo
 from periplus.cluster.serving.replica_publications import PublicationSource, ReplicaPublications
 from periplus.cluster.serving.serving_table import format_address
 from periplus.crawl import HostPartitioner
-from periplus.publish import make_published_record
+from periplus.publish import make_published_record, publisher
 from periplus.records import FetchRecord, Outcome, Query
 from periplus.storage import Storage, open_storage
 from periplus.url import parse_address
@@ -62,12 +63,18 @@ class Cluster:
             self.servers.append(server)
         entries = [ShardEntry(n, (format_address(s.address),)) for n, s in zip(served, self.servers, strict=True)]
         data = encode_table(ServingTable(1, 1, tuple(entries), owners=OWNERS))
-        self.broker = Broker(TableReader(lambda: data, "table"), KEY, SETTINGS)
+        self._data = data
+        self.broker = self.open_broker()
 
-    def finds(self, words: str) -> set[str]:
+    def open_broker(self) -> Broker:
+        """Open one more broker."""
+        return Broker(TableReader(lambda: self._data, "table"), KEY, SETTINGS)
+
+    def finds(self, words: str, broker: Broker | None = None) -> set[str]:
         """Return the URLs that a query finds now."""
-        self.broker.refresh()
-        return {hit.url for hit in self.broker.search(Query(words, size=50, folded=False)).hits}
+        broker = broker or self.broker
+        broker.refresh()
+        return {hit.url for hit in broker.search(Query(words, size=50, folded=False)).hits}
 
     def close(self) -> None:
         """End all."""
@@ -89,6 +96,23 @@ def test_owners_do_not_change_when_a_shard_gets_its_first_page(storage: Storage,
     second.broker.withdraw(url)
     wait_until(lambda: not second.finds("zeppelin"))
     second.close()
+
+
+def test_a_page_is_found_through_every_broker(
+    storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What indexing takes is loaded before a replica is open: the first page waits for nothing."""
+    monkeypatch.setattr(publisher, "_WARM", threading.Event())
+    cluster = Cluster(tmp_path / "shards", storage)
+    assert publisher._WARM.is_set()
+    brokers = [cluster.broker, cluster.open_broker()]
+    for number in range(4):
+        url, word = f"https://{host_of(number)}/1", f"zeppelin{number}"
+        brokers[number % 2].publish(page(url, word))
+        for broker in brokers:
+            wait_until(lambda broker=broker, word=word, url=url: cluster.finds(word, broker) == {url})
+    brokers[1].close()
+    cluster.close()
 
 
 def test_a_shard_applies_what_was_published_for_hosts_that_it_owns_now(storage: Storage, tmp_path: Path) -> None:

@@ -129,6 +129,8 @@ class ShardReplicas:
 
     def _best(self, replicas: list[_Replica]) -> _Replica:
         """Return the better of two replicas chosen at random: all brokers would otherwise ask the same one."""
+        if len(replicas) == 1:
+            return replicas[0]
         if self._random.random() < _EXPLORATION:
             return self._random.choice(replicas)
         pair = self._random.sample(replicas, 2) if len(replicas) > 2 else replicas

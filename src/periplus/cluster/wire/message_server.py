@@ -94,9 +94,9 @@ class MessageServer:
         except OSError as error:
             raise PortInUse(f"Cannot listen at {address[0]}:{address[1]}: {error.strerror}.") from None
         self.address: tuple[str, int] = self._listener.getsockname()[:2]
-        threads = self._limits.threads or max(2, os.cpu_count() or 1)
-        self._turns = threading.BoundedSemaphore(threads)
+        self._threads = self._limits.threads or max(2, os.cpu_count() or 1)
         self._lock = threading.Lock()
+        self._turns = threading.Condition(self._lock)
         self._strangers: dict[socket.socket, float] = {}
         self._peers: dict[socket.socket, float] = {}
         """Authenticated connections, and when each was last used."""
@@ -233,28 +233,32 @@ class MessageServer:
 
     def _run(self, request: PeerRequest) -> tuple[Status, bytes]:
         """Run a request when it is its turn; return status and body of the response."""
-        if not self._turns.acquire(blocking=False):
-            with self._lock:
-                if self._waiting >= self._limits.waiting:
-                    self._busy += 1
-                    return Status.BUSY, b""
-                self._waiting += 1
-            in_time = self._turns.acquire(timeout=max(0.0, request.deadline - time.monotonic()))
-            with self._lock:
-                self._waiting -= 1
-            if not in_time:
-                return Status.LATE, b""
+        with self._lock:
+            if self._running >= self._threads and (refusal := self._await_turn(request.deadline)) is not None:
+                return refusal, b""
+            self._requests += 1
+            self._running += 1
         try:
-            with self._lock:
-                self._requests += 1
-                self._running += 1
             if time.monotonic() >= request.deadline:
                 return Status.LATE, b""
             return self._call(request)
         finally:
             with self._lock:
                 self._running -= 1
-            self._turns.release()
+                if self._waiting:
+                    self._turns.notify()
+
+    def _await_turn(self, deadline: float) -> Status | None:
+        """Wait until fewer requests run; return why this one is refused, if it is. Called with the lock."""
+        if self._waiting >= self._limits.waiting:
+            self._busy += 1
+            return Status.BUSY
+        self._waiting += 1
+        in_time = self._turns.wait_for(
+            lambda: self._running < self._threads, timeout=max(0.0, deadline - time.monotonic())
+        )
+        self._waiting -= 1
+        return None if in_time else Status.LATE
 
     def _call(self, request: PeerRequest) -> tuple[Status, bytes]:
         try:

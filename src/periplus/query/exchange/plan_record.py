@@ -90,8 +90,11 @@ class PlanRecord(NamedTuple):
     fixed: tuple[FixedPair, ...]
 
 
-def record_plan(plan: QueryPlan, named: Sequence[NamedRecord] = ()) -> PlanRecord:
-    """Return the record of a plan; named: the documents that it names, as shards know them."""
+def record_plan(plan: QueryPlan, named: Sequence[NamedRecord] = (), *, fixed: bool = True) -> PlanRecord:
+    """Return the record of a plan; named: the documents that it names, as shards know them.
+
+    fixed: whether it has fixed phrases, which take time to look up: only a feature needs them.
+    """
     return PlanRecord(
         tuple(
             WordRecord(
@@ -117,7 +120,7 @@ def record_plan(plan: QueryPlan, named: Sequence[NamedRecord] = ()) -> PlanRecor
         plan.name,
         plan.verbatim,
         tuple(named),
-        plan.pairs(),
+        plan.pairs() if fixed else (),
     )
 
 

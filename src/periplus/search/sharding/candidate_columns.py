@@ -1,34 +1,63 @@
-"""What selection needs to know of the candidates of a shard, read where they are."""
+"""What selection needs to know of the candidates of a shard, read where they are: a row of 24 bytes for each.
+
+bytes  0 to 7    fingerprint of the name of the host
+       8 to 15   simhash of the main content; 0 where it is not stored, or the text is too short for one
+       16 to 19  bytes of the text
+       20 to 21  flags of the page
+       22        number of the language
+       23        1
+"""
 
 from collections.abc import Iterable
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from periplus.errors import BadInput
 from periplus.hashing import fingerprint_text
-from periplus.index import Segment
-from periplus.search.index_session import IndexSession
+from periplus.index import Index, Segment
 from periplus.search.presentation.result_selection import MIN_SIMHASH_BYTES
 from periplus.search.retrieve import RetrievedCandidates
-from periplus.search.sharding.shard_records import CandidateColumns, make_columns
 
-__all__ = ["CandidateColumnReader"]
+__all__ = ["CANDIDATE", "CandidateColumnReader", "CandidateRows", "read_rows"]
+
+CANDIDATE: Final = np.dtype(
+    [
+        ("host", "<u8"),
+        ("simhash", "<u8"),
+        ("length", "<u4"),
+        ("flags", "<u2"),
+        ("language", "u1"),
+        ("is_read", "u1"),
+    ]
+)
+"""A row as numbers."""
+CandidateRows = npt.NDArray[Any]
+"""Of `CANDIDATE`."""
+
+
+def read_rows(data: npt.NDArray[np.uint8], count: int) -> CandidateRows:
+    """Return rows that have travelled as bytes; raise `BadInput` if they are not so many."""
+    if data.shape != (count, CANDIDATE.itemsize):
+        raise BadInput("The columns of candidates cannot be read.")
+    return np.ascontiguousarray(data).view(CANDIDATE).reshape(count)
 
 
 class CandidateColumnReader:
-    """Reads the columns of candidates; fingerprints of hosts are computed once. Threads may share it."""
+    """Reads what selection needs; what was read once is kept, as long as the segment. Threads may share it."""
 
     def __init__(self) -> None:
-        self._hosts: dict[str, npt.NDArray[np.uint64]] = {}
-        """By segment, the fingerprints of its hosts; 0 where it was not computed yet."""
+        self._rows: dict[str, CandidateRows] = {}
+        """By segment, a row for each document, of zeros until it was read."""
 
     def forget_others(self, names: Iterable[str]) -> None:
         """Forget segments that no generation has any more; names: of those that one has."""
         present = set(names)
-        self._hosts = {name: hosts for name, hosts in self._hosts.items() if name in present}
+        self._rows = {name: rows for name, rows in self._rows.items() if name in present}
 
-    def read(self, session: IndexSession, retrieved: RetrievedCandidates) -> CandidateColumns:
-        """Return what selection reads of candidates, the nearest documents and the home page."""
+    def read(self, index: Index, retrieved: RetrievedCandidates) -> npt.NDArray[np.uint8]:
+        """Return the rows of candidates, then of the nearest documents, then of the home page, as bytes."""
         near, home = retrieved.nearest, retrieved.home_page
         of_segment, documents = retrieved.segments, retrieved.documents
         if near is not None:
@@ -37,47 +66,49 @@ class CandidateColumnReader:
         if home is not None:
             of_segment = np.concatenate((of_segment, np.array([home.segment], np.int32)))
             documents = np.concatenate((documents, np.array([home.document], np.int32)))
-        numbers = documents.astype(np.int64)
-        segments = session.index.segments
+        segments = index.segments
         if len(segments) == 1:
-            return self._read_segment(session, segments[0], numbers)
-        columns = make_columns(len(numbers))
-        for number in set(of_segment.tolist()):
-            rows = (of_segment == number).nonzero()[0]
-            part = self._read_segment(session, segments[number], numbers[rows])
-            columns.flags[rows], columns.host[rows], columns.language[rows] = part.flags, part.host, part.language
-            columns.simhash[rows], columns.length[rows] = part.simhash, part.length
-        return columns
+            rows = self._read_segment(segments[0], documents)
+        else:
+            rows = np.zeros(len(documents), CANDIDATE)
+            for number in set(of_segment.tolist()):
+                own = of_segment == number
+                rows[own] = self._read_segment(segments[number], documents[own])
+        return rows.view(np.uint8).reshape(len(rows), CANDIDATE.itemsize)
 
-    def _read_segment(
-        self, session: IndexSession, segment: Segment, documents: npt.NDArray[np.int64]
-    ) -> CandidateColumns:
-        """Return the columns of some documents of a segment."""
-        spans = segment.text_spans(documents)
-        length = (spans[:, 2] - spans[:, 1]).astype(np.uint32)
-        is_long = length >= MIN_SIMHASH_BYTES
-        simhash = np.where(is_long, segment.simhashes[documents], np.uint64(0))
-        signatures = session.cache.signatures
-        for row in np.flatnonzero(is_long & (simhash == 0)).tolist():
-            # The index has none: the text was read for an earlier query, perhaps.
-            if signature := signatures.get((segment.name, int(documents[row]))):
-                simhash[row] = signature.simhash
-        return CandidateColumns(
-            segment.column("flags")[documents].astype(np.uint16, copy=False),
-            self._fingerprint_hosts(segment, segment.column("host")[documents]),
-            segment.column("language")[documents].astype(np.uint8, copy=False),
-            simhash,
-            length,
-        )
+    def set_simhashes(
+        self, segment: Segment, documents: npt.NDArray[np.int64], simhashes: npt.NDArray[np.uint64]
+    ) -> None:
+        """Record simhashes of documents of which none is stored, once their texts were read."""
+        table = self._table(segment)
+        is_long = (table["is_read"][documents] != 0) & (table["length"][documents] >= MIN_SIMHASH_BYTES)
+        table["simhash"][documents[is_long]] = simhashes[is_long]
 
-    def _fingerprint_hosts(self, segment: Segment, hosts: npt.NDArray[np.integer]) -> npt.NDArray[np.uint64]:
-        """Return the fingerprints of the names of hosts, which are numbered within a segment."""
-        table = self._hosts.get(segment.name)
-        if table is None:
-            table = self._hosts[segment.name] = np.zeros(len(segment.table("hosts")[0]) - 1, np.uint64)
-        names: npt.NDArray[np.uint64] = table[hosts]
-        if not names.all():
-            for host in set(hosts[names == 0].tolist()):
-                table[host] = fingerprint_text(segment.string("hosts", host))
-            names = table[hosts]
-        return names
+    def _table(self, segment: Segment) -> CandidateRows:
+        table = self._rows.get(segment.name)
+        if table is None:  # The system gives memory to the parts that are written to.
+            table = self._rows[segment.name] = np.zeros(segment.documents, CANDIDATE)
+        return table
+
+    def _read_segment(self, segment: Segment, documents: npt.NDArray[np.int32]) -> CandidateRows:
+        table = self._table(segment)
+        rows: CandidateRows = table[documents]
+        if not rows["is_read"].all():
+            _fill(table, segment, documents[rows["is_read"] == 0].astype(np.int64))
+            rows = table[documents]
+        return rows
+
+
+def _fill(table: CandidateRows, segment: Segment, documents: npt.NDArray[np.int64]) -> None:
+    """Read some documents of a segment."""
+    spans = segment.text_spans(documents)
+    numbers = segment.column("host")[documents].tolist()
+    hosts = {number: fingerprint_text(segment.string("hosts", number)) for number in set(numbers)}
+    rows = np.zeros(len(documents), CANDIDATE)
+    rows["host"] = np.array([hosts[number] for number in numbers], np.uint64)
+    rows["length"] = spans[:, 2] - spans[:, 1]
+    rows["simhash"] = np.where(rows["length"] >= MIN_SIMHASH_BYTES, segment.simhashes[documents], np.uint64(0))
+    rows["flags"] = segment.column("flags")[documents]
+    rows["language"] = segment.column("language")[documents]
+    rows["is_read"] = 1
+    table[documents] = rows

@@ -1,8 +1,6 @@
-"""Features as they travel: the columns that a broker needs and that are not all 0.
+"""Features as they travel: the columns that a broker needs. Most features of most queries have no weight."""
 
-Most features of most queries have no weight, or are the same for no candidate: a third of the bytes is left.
-"""
-
+import functools
 from typing import Final
 
 import numpy as np
@@ -16,17 +14,22 @@ __all__ = ["pack_features", "unpack_features"]
 _OTHERS: Final = ("title", "name", "static", "query_words", "static_similarity")
 """Features that reranking and merging read whatever their weights."""
 _ALWAYS: Final = sum(1 << FEATURES.index(name) for name in _OTHERS)
-_BITS: Final = np.int64(1) << np.arange(len(FEATURES), dtype=np.int64)
 
 Rows = npt.NDArray[np.float64]
 Columns = npt.NDArray[np.uint8]
 
 
 def pack_features(rows: Rows, needed: int) -> tuple[Rows, Columns]:
-    """Return the columns of features that are needed and not all 0, and which these are; needed: as a mask."""
-    wanted = (np.int64((needed | _ALWAYS) & ((1 << len(FEATURES)) - 1)) & _BITS) != 0
-    columns = np.flatnonzero(wanted & rows.any(axis=0))
-    return rows[:, columns], columns.astype(np.uint8)
+    """Return the columns of features that are needed, and which these are; needed: as a mask."""
+    columns = _list_columns(needed & ((1 << len(FEATURES)) - 1))
+    return rows.take(columns, axis=1), columns
+
+
+@functools.lru_cache(maxsize=64)
+def _list_columns(needed: int) -> Columns:
+    columns = np.array([n for n in range(len(FEATURES)) if (needed | _ALWAYS) >> n & 1], np.uint8)
+    columns.flags.writeable = False
+    return columns
 
 
 def unpack_features(packed: Rows, columns: Columns) -> Rows:

@@ -133,7 +133,7 @@ class IndexShard:
         return records.RetrieveReply(
             retrieved._replace(features=features),
             columns,
-            self._columns.read(session, retrieved),
+            self._columns.read(session.index, retrieved),
             session.index.manifest.generation,
             budget.spent,
             tuple(budget.skipped),
@@ -160,8 +160,13 @@ class IndexShard:
         candidates = _candidates(session.index, request.segments, request.documents)
         builder = HitBuilder(session.index, None, candidates, session.cache)
         signatures = [builder.signature(row) for row in range(len(candidates.documents))]
+        simhashes = np.array([signature.simhash for signature in signatures], np.uint64)
+        for number in set(candidates.segments.tolist()):
+            own = candidates.segments == number
+            documents = candidates.documents[own].astype(np.int64)
+            self._columns.set_simhashes(session.index.segments[number], documents, simhashes[own])
         return records.SignatureReply(
-            np.array([signature.simhash for signature in signatures], np.uint64),
+            simhashes,
             np.array([signature.length for signature in signatures], np.int64),
             np.array([signature.exact for signature in signatures], np.uint64),
         )
@@ -180,8 +185,10 @@ class IndexShard:
         hits = builder.hits(rows, request.chars, reasons)
         if request.media:
             hits = add_media(hits, rows, candidates, session.index)
-        related = _candidates(session.index, request.related_segments, request.related_documents)
-        others = HitBuilder(session.index, plan, related, session.cache).titles(range(len(related.documents)))
+        others: list[tuple[str, str]] = []
+        if len(request.related_documents):
+            related = _candidates(session.index, request.related_segments, request.related_documents)
+            others = HitBuilder(session.index, plan, related, session.cache).titles(range(len(related.documents)))
         card = self._card(request.card_words, hits[0].title, hits[0].key) if hits and request.card_words else None
         return records.PresentReply(tuple(hits), tuple(others), card, tuple(budget.skipped))
 
@@ -264,11 +271,11 @@ def _candidates(
     points: records.Scores | None = None,
 ) -> RerankedCandidates:
     """Return documents of a request as candidates; raise `NothingHere` for those that the index does not have."""
-    sizes = np.array([segment.documents for segment in index.segments], np.int64)
-    valid = len(segments) == len(documents) <= _MAX_ROWS and bool(
-        ((segments >= 0) & (segments < len(sizes)) & (documents >= 0)).all()
-    )
-    if not valid or not bool((documents < sizes[segments]).all()):
+    sizes = [segment.documents for segment in index.segments]
+    pairs = zip(segments.tolist(), documents.tolist(), strict=False)
+    if not len(segments) == len(documents) <= _MAX_ROWS or not all(
+        0 <= segment < len(sizes) and 0 <= document < sizes[segment] for segment, document in pairs
+    ):
         raise NothingHere("The index does not have these documents.")
     if scores is None:
         scores = np.zeros(len(documents), np.float32)

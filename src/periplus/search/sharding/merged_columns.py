@@ -8,9 +8,10 @@ import numpy.typing as npt
 
 from periplus.rank import RerankModel
 from periplus.search.retrieve import RetrievedCandidates
-from periplus.search.sharding.shard_records import CandidateColumns, RetrieveReply, make_columns
+from periplus.search.sharding.candidate_columns import CANDIDATE, CandidateRows, read_rows
+from periplus.search.sharding.shard_records import RetrieveReply
 
-__all__ = ["NO_COLUMNS", "MergedColumns", "drop_unsupported"]
+__all__ = ["NO_COLUMNS", "MergedColumns", "check_columns", "drop_unsupported"]
 
 Ints = npt.NDArray[np.int32]
 
@@ -19,23 +20,26 @@ class MergedColumns:
     """The columns of the candidates of all shards; segments are numbered over all of them, as `merge_shards` does."""
 
     def __init__(self, replies: Mapping[int, RetrieveReply] | None = None) -> None:
+        """Merge columns that `check_columns` has checked."""
         self._shards: list[tuple[int, int]] = []
         """By segment: its shard, and its number there."""
         self._generations = {shard: reply.generation for shard, reply in (replies or {}).items()}
         places: list[npt.NDArray[np.int64]] = [np.zeros(0, np.int64)]
-        columns: list[CandidateColumns] = [make_columns(0)]
+        columns: list[CandidateRows] = [np.zeros(0, CANDIDATE)]
         for shard in sorted(replies or {}):
             assert replies is not None
             retrieved = replies[shard].retrieved
             places.append(_places(retrieved, len(self._shards)))
-            columns.append(replies[shard].columns)
+            columns.append(read_rows(replies[shard].columns, len(places[-1])))
             self._shards += [(shard, number) for number in range(retrieved.segment_count)]
-        joined = np.concatenate(places)
-        self._places, first = np.unique(joined, return_index=True)
-        flags, self.host, self.language, self.simhash, self.length = (
-            np.concatenate(parts)[first] for parts in zip(*columns, strict=True)
-        )
-        self.flags = flags.astype(np.int64)
+        joined, rows = (places[-1], columns[-1]) if len(places) <= 2 else map(np.concatenate, (places, columns))
+        order = joined.argsort(kind="stable")
+        self._places, self._rows = joined[order], rows[order]
+
+    def select(self, segments: Ints, documents: Ints) -> CandidateRows:
+        """Return the rows of documents, which are candidates of some shard."""
+        rows: CandidateRows = self._rows[self._places.searchsorted(_join(segments, documents))]
+        return rows
 
     def shard_of(self, segment: int) -> tuple[int, int]:
         """Return the shard of a segment, and the number of the segment there."""
@@ -44,10 +48,6 @@ class MergedColumns:
     def generation(self, shard: int) -> int:
         """Return the generation in which a shard numbers its documents."""
         return self._generations[shard]
-
-    def rows_of(self, segments: Ints, documents: Ints) -> npt.NDArray[np.int64]:
-        """Return the rows of documents, which are candidates of some shard."""
-        return np.searchsorted(self._places, _join(segments, documents))
 
 
 def _join(segments: Ints, documents: Ints) -> npt.NDArray[np.int64]:
@@ -65,6 +65,13 @@ def _places(retrieved: RetrievedCandidates, offset: int) -> npt.NDArray[np.int64
     return np.concatenate(parts)
 
 
+def check_columns(reply: RetrieveReply) -> None:
+    """Raise `BadInput` if a reply does not have a row for each candidate, nearest document and home page."""
+    retrieved = reply.retrieved
+    near = len(retrieved.nearest.documents) if retrieved.nearest is not None else 0
+    read_rows(reply.columns, len(retrieved.documents) + near + (retrieved.home_page is not None))
+
+
 def drop_unsupported(
     merged: RetrievedCandidates, columns: MergedColumns, model: RerankModel, text: str
 ) -> RetrievedCandidates:
@@ -79,7 +86,7 @@ def drop_unsupported(
     if depth:
         order[:depth] = np.argsort(-model.scorer.score_candidates(merged.features[:depth]), kind="stable")
     best = order[: model.semantic.candidates]
-    languages = columns.language[columns.rows_of(merged.segments[best], merged.documents[best])]
+    languages = columns.select(merged.segments[best], merged.documents[best])["language"]
     if model.supports_query(text, languages.tolist()):
         return merged
     return merged._replace(similarities=None, nearest=None)

@@ -13,7 +13,6 @@ from periplus.search.retrieve import RetrievedCandidates
 
 __all__ = [
     "BlocksReply",
-    "CandidateColumns",
     "DescribeRequest",
     "DictionaryRequest",
     "DocumentTerms",
@@ -32,7 +31,6 @@ __all__ = [
     "StatusRequest",
     "StoredPage",
     "SuggestRequest",
-    "make_columns",
 ]
 
 
@@ -141,37 +139,14 @@ class RetrieveRequest(NamedTuple):
     dated: bool = False
 
 
-class CandidateColumns(NamedTuple):
-    """What selection reads of candidates: a row for each, then for the nearest documents, then for the home page."""
-
-    flags: npt.NDArray[np.uint16]
-    host: npt.NDArray[np.uint64]
-    """Fingerprint of the name of the host."""
-    language: npt.NDArray[np.uint8]
-    simhash: npt.NDArray[np.uint64]
-    """Of the main content; 0 where it is not stored, or the text is too short for it: then `signatures` reads it."""
-    length: npt.NDArray[np.uint32]
-    """Bytes of the text."""
-
-
-def make_columns(rows: int) -> CandidateColumns:
-    """Return columns of zeros."""
-    return CandidateColumns(
-        np.zeros(rows, np.uint16),
-        np.zeros(rows, np.uint64),
-        np.zeros(rows, np.uint8),
-        np.zeros(rows, np.uint64),
-        np.zeros(rows, np.uint32),
-    )
-
-
 class RetrieveReply(NamedTuple):
     """The best candidates of a shard."""
 
     retrieved: RetrievedCandidates
     """With those columns of its features that `feature_columns` names."""
     feature_columns: npt.NDArray[np.uint8]
-    columns: CandidateColumns
+    columns: npt.NDArray[np.uint8]
+    """What selection reads of candidates, a row for each: see `candidate_columns`."""
     generation: int
     """In which its segments and documents are numbered."""
     work: int

@@ -45,8 +45,9 @@ from periplus.search.retrieve import RetrievedCandidates
 from periplus.search.rewriting.unfinished_word import unfinished_word
 from periplus.search.shard_merge import merge_shards
 from periplus.search.sharding import shard_records as records
+from periplus.search.sharding.candidate_columns import CandidateRows
 from periplus.search.sharding.feature_columns import unpack_features
-from periplus.search.sharding.merged_columns import NO_COLUMNS, MergedColumns, drop_unsupported
+from periplus.search.sharding.merged_columns import NO_COLUMNS, MergedColumns, check_columns, drop_unsupported
 from periplus.search.sharding.shard_methods import ShardGroup
 from periplus.search.sharding.sharded_collection import ShardedCollection
 from periplus.settings import Settings
@@ -113,7 +114,7 @@ class ShardedBackend:
         if feedback != "off" and plan.words and can_expand(plan):
             plan = self._expand(plan, limit, budget, feedback)
         named = [self._sharded.record_named(*document) for document in plan.named]
-        self._record = record_plan(plan, named)
+        self._record = record_plan(plan, named, fixed=self.model.scorer.uses_fixed_phrases)
         return plan, self._retrieve(self._record, plan, limit, budget, site_name, dated)
 
     def _retrieve(
@@ -128,7 +129,7 @@ class ShardedBackend:
         seconds = max(_MIN_SECONDS, budget.seconds_left())
         work, needed = max(1, budget.work_left), self.model.needed_features(plan)
         request = records.RetrieveRequest(record, limit, seconds, work, needed, self._today, site_name, dated)
-        replies = self._unpack(self._call("retrieve", request, seconds))
+        replies, self._columns = self._unpack(self._call("retrieve", request, seconds))
         for reply in replies.values():
             budget.charge(reply.work)
             budget.skipped |= dict.fromkeys(reply.skipped)
@@ -136,20 +137,25 @@ class ShardedBackend:
         if not shards:
             return _no_candidates()
         merged = merge_shards([replies[shard].retrieved for shard in shards])
-        self._columns = MergedColumns(replies)
         return drop_unsupported(merged, self._columns, self.model, plan.text)
 
-    def _unpack(self, packed: dict[int, records.RetrieveReply]) -> dict[int, records.RetrieveReply]:
-        """Return replies with all columns of features; a shard whose features cannot be read is missing."""
+    def _unpack(
+        self, packed: dict[int, records.RetrieveReply]
+    ) -> tuple[dict[int, records.RetrieveReply], MergedColumns]:
+        """Return replies with all columns of features, and what selection needs of them.
+
+        A shard whose features or columns cannot be read is missing.
+        """
         replies: dict[int, records.RetrieveReply] = {}
         for shard, reply in packed.items():
             try:
                 features = unpack_features(reply.retrieved.features, reply.feature_columns)
+                check_columns(reply)
             except BadInput:
                 self.missing.add(shard)
                 continue
             replies[shard] = reply._replace(retrieved=reply.retrieved._replace(features=features))
-        return replies
+        return replies, MergedColumns(replies)
 
     def _call(self, method: str, request: Any, seconds: float) -> dict[int, Any]:
         """Send one request to all shards that are not missing; note which do not answer."""
@@ -160,7 +166,7 @@ class ShardedBackend:
 
     def _expand(self, plan: QueryPlan, limit: int, budget: QueryBudget, feedback: str) -> QueryPlan:
         """Return a plan widened by words of its best candidates, if they are clear and there is time."""
-        first = self._retrieve(record_plan(plan), plan, max(limit, self.model.depth), budget, None, False)
+        first = self._retrieve(record_plan(plan, fixed=False), plan, max(limit, self.model.depth), budget, None, False)
         candidates = Candidates(*first[:3], first.total, first.exact, first.partial)
         wanted = feedback == "always" or is_clear(plan, candidates)
         if not wanted or first.partial or budget.skips("feedback"):
@@ -194,11 +200,11 @@ class ShardedBackend:
     ) -> PresentedResults:
         """Return the page of results that a query asks for: selected here, and read by the shards that own them."""
         settings = self._settings.search
-        rows = self._columns.rows_of(candidates.segments, candidates.documents)
-        host = _HostReader(self._columns, rows)
-        signatures = _SignatureReader(self, candidates, rows)
-        fields = CandidateFields(host, signatures)
-        selection = select_page(self._columns.flags[rows], fields, query, settings, budget)
+        rows = self._columns.select(candidates.segments, candidates.documents)
+        hosts: list[Hashable] = rows["host"].tolist()
+        host = hosts.__getitem__
+        fields = CandidateFields(host, _SignatureReader(self, candidates, rows))
+        selection = select_page(rows["flags"].astype(np.int64), fields, query, settings, budget)
         shown = selection.rows[max(0, query.start) :]
         related = related_rows(selection, shown, host, len(rows))
         hits, titles = self._present(candidates, shown, related, query, budget)
@@ -281,16 +287,6 @@ class ShardedBackend:
         return self._card
 
 
-class _HostReader:
-    """Returns what identifies the host of a row."""
-
-    def __init__(self, columns: MergedColumns, rows: npt.NDArray[np.int64]) -> None:
-        self._hosts: list[Hashable] = list(columns.host[rows].tolist())
-
-    def __call__(self, row: int) -> Hashable:
-        return self._hosts[row]
-
-
 class _SignatureReader:
     """Returns what near-duplicates of a row are recognised by; texts that have to be read for it are asked for.
 
@@ -299,12 +295,11 @@ class _SignatureReader:
     the same text.
     """
 
-    def __init__(self, backend: ShardedBackend, candidates: RerankedCandidates, rows: npt.NDArray[np.int64]) -> None:
+    def __init__(self, backend: ShardedBackend, candidates: RerankedCandidates, rows: CandidateRows) -> None:
         self._read: Callable[[Sequence[int]], dict[int, ContentSignature]] = lambda some: backend.read_signatures(
             candidates, some
         )
-        columns = backend._columns
-        self._simhashes, self._lengths = columns.simhash[rows].tolist(), columns.length[rows].tolist()
+        self._simhashes, self._lengths = rows["simhash"].tolist(), rows["length"].tolist()
         self._signatures: dict[int, ContentSignature] = {}
         self._short: dict[int, dict[int, int]] = {}
         """By length of the text, rows that selection has come to, each with the first that has its text."""
