@@ -262,6 +262,24 @@ def test_a_unit_whose_work_has_failed_is_started_again_ever_later(storage: Stora
     assert coordinator.status()["missing"] == []
 
 
+def test_a_unit_that_does_not_start_says_what_it_may_wait_for(storage: Storage) -> None:
+    host = TableHost(3)
+    coordinator, clock = start(storage, host, **SERVING)
+    broker = Unit("broker", 0)
+    host.waiting.add(broker)
+    for _ in range(4):
+        coordinator.step()
+        clock.now += 40
+    status = coordinator.status()
+    assert status["missing"] == [broker.name]
+    fault = status["units"][broker.name]["fault"]
+    assert "not started for 80 s" in fault
+    assert "cluster.broker_cpus" in fault
+    host.waiting.clear()
+    coordinator.step()
+    assert coordinator.status()["units"][broker.name]["fault"] == ""
+
+
 class StoppingRay:
     """What `RayHost.stop` uses of Ray: a unit that ends after some looks at it, or never."""
 

@@ -24,6 +24,8 @@ class TableHost:
         self.refused: set[str] = set()
         self.failed: set[Unit] = set()
         """Units whose work has ended with an error."""
+        self.waiting: set[Unit] = set()
+        """Units for which their node has no resources left."""
 
     def nodes(self) -> list[NodeView]:
         return list(self.alive.values())
@@ -49,7 +51,12 @@ class TableHost:
 
     def probe(self, units: Sequence[Unit]) -> dict[Unit, Probe]:
         states = {unit: {"state": "failed", "fault": "No space."} if unit in self.failed else {} for unit in units}
-        return {unit: Probe("running", {"node": self.running[unit], **states[unit]}) for unit in units}
+        return {
+            unit: Probe("starting", {})
+            if unit in self.waiting
+            else Probe("running", {"node": self.running[unit], **states[unit]})
+            for unit in units
+        }
 
     def call(self, unit: Unit, command: str, argument: bytes = b"", timeout: float | None = None) -> bytes:
         return b""

@@ -30,6 +30,8 @@ _MAX_RECOVERIES: Final = 1_000
 _RESTART_SECONDS: Final = 5.0
 """Between two attempts to start a unit that fails; doubled with every failure."""
 _LONGEST_RESTART_SECONDS: Final = 300.0
+_SLOW_SECONDS: Final = 60.0
+"""After this time a unit that has not started says what it may wait for."""
 _SOUND_SECONDS: Final = 600.0
 """After this time without a failure, earlier ones no longer count."""
 
@@ -91,6 +93,7 @@ class _UnitState(msgspec.Struct):
     description: dict[str, Any] = {}
     fault: str = ""
     attempted: float = -1e9
+    starting_since: float | None = None
     failures: int = 0
     """How often its work ended with an error while its process lived."""
     lost: float = 0.0
@@ -198,6 +201,15 @@ class Coordinator:
                 entry.node = entry.node or str(probe.description.get("node", ""))
             entry.label = labels.get(entry.node, entry.label)
             entry.description, entry.fault = probe.description or entry.description, probe.fault
+            if probe.state != "starting":
+                entry.starting_since = None
+            elif entry.starting_since is None:
+                entry.starting_since = now
+            elif now - entry.starting_since >= _SLOW_SECONDS and not probe.fault:
+                entry.fault = (
+                    f"It has not started for {now - entry.starting_since:.0f} s: it opens its files, or its node has "
+                    f"fewer cores or less memory free than cluster.{unit.kind}_cpus and _memory_mb reserve for it."
+                )
             if probe.state == "running" and entry.lost:
                 moved = entry.label != entry.lost_node
                 self._recoveries.append(Recovery(unit.name, entry.lost, now - entry.lost, entry.label, moved))
