@@ -18,6 +18,7 @@ from periplus.rank.fusion import Similarities, embedding_points
 from periplus.rank.model_store import ModelCard, list_models, save_model, select_model
 from periplus.rank.ranker import Ranker, RerankModel, open_rerank_model, plan_tree, uses_encoder
 from periplus.rank.ranking_model import FEATURES
+from periplus.rank.static_similarity import similarity_range
 from periplus.rank.training import ChangedResult, LeftOutSource, TrainingResult, train_model
 from periplus.rank.training_samples import Grades, Sample, collect_samples, read_grades
 
@@ -45,6 +46,7 @@ __all__ = [
     "read_grades",
     "save_model",
     "select_model",
+    "similarity_range",
     "train_model",
     "uses_encoder",
     "without_static_similarity",

@@ -74,6 +74,17 @@ class FeatureScorer:
         """Return the features that scores of a query of so many words depend on, as a mask."""
         return self._needed_long if length_share(words) else self._needed
 
+    def linear_weights(self, words: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]] | None:
+        """Return weight and shape of each feature for a query of so many words, stop words counted.
+
+        None where a score is not a sum over the features of its row: a learned model corrects it, or a feature depends
+        on the titles of all candidates.
+        """
+        if self._model or self._needs_titles:
+            return None
+        share = length_share(words)
+        return (1.0 - share) * self._weights.weight + share * self._weights.long, self._weights.shape
+
     def score(self, rows: Rows) -> npt.NDArray[np.float64]:
         """Return the score of each row, as a share of the query's best."""
         sums: npt.NDArray[np.float64] = self._parts(rows).sum(axis=1)

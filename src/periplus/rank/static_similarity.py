@@ -9,13 +9,15 @@ from periplus.index import Index, stored_vectors
 from periplus.records import Candidates
 from periplus.static_embeddings import load_static_model, score_documents
 
-__all__ = ["StaticSimilarity", "fill_similarities"]
+__all__ = ["StaticSimilarity", "fill_similarities", "similarity_range"]
 
 _TYPICAL: Final = 0.25
 """The similarity of a candidate that neither gains nor loses: about the mean over queries of many collections."""
 _FULL_WORDS: Final = 6
 """Words of a query whose vector counts fully. That of one or two says little about what is meant. With many words, no
 page has all of them: scores are small shares of the best possible one, and so are their differences."""
+_ROUNDING: Final = 1e-5
+"""What rounding may add to a sum of 32-bit numbers, as a share of it."""
 _MIN_SHARE: Final = 0.5
 """Share of the candidates that must have vectors: otherwise the language of the query is not one of the model."""
 
@@ -58,6 +60,20 @@ class StaticSimilarity:
                 score_documents(*file, query, candidates.documents[rows], part)
                 values[rows] = part
         return values
+
+
+def similarity_range(text: str) -> tuple[float, float]:
+    """Return what no similarity of any document to a query, as `StaticSimilarity.measure` has it, is below and above.
+
+    Passages are known by the signs of their components: the most similar one has those of the query.
+    """
+    encoded = load_static_model().encode_query(text) if text else None
+    if encoded is None:
+        return 0.0, 0.0
+    query, words = encoded
+    most = float(np.abs(query.astype(np.float64)).sum()) / len(query) ** 0.5 * (1 + _ROUNDING)
+    scale = min(words / _FULL_WORDS, (_FULL_WORDS / words) ** 0.5)
+    return min(0.0, (-most - _TYPICAL) * scale), max(0.0, (most - _TYPICAL) * scale)
 
 
 def fill_similarities(values: Floats) -> Floats:

@@ -34,8 +34,20 @@ from periplus.search.shard_merge import merge_shards
 if TYPE_CHECKING:
     from periplus.search.sharding.index_shard import IndexShard
     from periplus.search.sharding.local_shards import LocalShards
+    from periplus.search.sharding.merged_columns import MergedColumns
     from periplus.search.sharding.shard_methods import SHARD_METHODS, Shard, ShardGroup, ShardMethod
-    from periplus.search.sharding.shard_records import DescribeRequest, ShardDescription
+    from periplus.search.sharding.shard_records import (
+        DescribeRequest,
+        PresentReply,
+        PresentRequest,
+        RetrieveReply,
+        RetrieveRequest,
+        ShardDescription,
+        SignatureReply,
+        StatisticsAnswer,
+        StatisticsQuestion,
+    )
+    from periplus.search.sharding.sharded_backend import ShardedBackend, empty_reply
     from periplus.search.sharding.sharded_collection import ShardedCollection
     from periplus.search.sharding.sharded_searcher import ShardedSearcher
 
@@ -47,11 +59,16 @@ __all__ = [
     "IndexSession",
     "IndexShard",
     "LocalShards",
+    "MergedColumns",
     "PageStatus",
     "PlannedCandidates",
+    "PresentReply",
+    "PresentRequest",
     "PresentedResults",
     "RankingWeight",
     "RerankedCandidates",
+    "RetrieveReply",
+    "RetrieveRequest",
     "RetrievedCandidates",
     "SearchStatistics",
     "Searcher",
@@ -59,9 +76,14 @@ __all__ = [
     "ShardDescription",
     "ShardGroup",
     "ShardMethod",
+    "ShardedBackend",
     "ShardedCollection",
     "ShardedSearcher",
+    "SignatureReply",
+    "StatisticsAnswer",
+    "StatisticsQuestion",
     "decode_record",
+    "empty_reply",
     "encode_record",
     "make_snippet",
     "merge_shards",
@@ -75,9 +97,14 @@ _SHARDING_MODULES: Final = {
     "index_shard": ("IndexShard",),
     "local_shards": ("LocalShards",),
     "shard_methods": ("SHARD_METHODS", "Shard", "ShardGroup", "ShardMethod"),
-    "shard_records": ("DescribeRequest", "ShardDescription"),
     "sharded_collection": ("ShardedCollection",),
     "sharded_searcher": ("ShardedSearcher",),
+    "sharded_backend": ("ShardedBackend", "empty_reply"),
+    "merged_columns": ("MergedColumns",),
+    "shard_records": (
+        *("DescribeRequest", "PresentReply", "PresentRequest", "RetrieveReply", "RetrieveRequest", "ShardDescription"),
+        *("SignatureReply", "StatisticsAnswer", "StatisticsQuestion"),
+    ),
 }
 _LAZY_NAMES: Final = {name: module for module, names in _SHARDING_MODULES.items() for name in names}
 

@@ -45,14 +45,14 @@ from periplus.search.retrieve import RetrievedCandidates
 from periplus.search.rewriting.unfinished_word import unfinished_word
 from periplus.search.shard_merge import merge_shards
 from periplus.search.sharding import shard_records as records
-from periplus.search.sharding.candidate_columns import CandidateRows
+from periplus.search.sharding.candidate_columns import CANDIDATE, CandidateRows
 from periplus.search.sharding.feature_columns import unpack_features
 from periplus.search.sharding.merged_columns import NO_COLUMNS, MergedColumns, check_columns, drop_unsupported
 from periplus.search.sharding.shard_methods import ShardGroup
 from periplus.search.sharding.sharded_collection import ShardedCollection
 from periplus.settings import Settings
 
-__all__ = ["ShardedBackend"]
+__all__ = ["ShardedBackend", "empty_reply"]
 
 _SIGNATURES: Final = 128
 """Candidates whose texts are asked for together, where selection comes to one that needs it."""
@@ -129,23 +129,29 @@ class ShardedBackend:
         seconds = max(_MIN_SECONDS, budget.seconds_left())
         work, needed = max(1, budget.work_left), self.model.needed_features(plan)
         request = records.RetrieveRequest(record, limit, seconds, work, needed, self._today, site_name, dated)
-        replies, self._columns = self._unpack(self._call("retrieve", request, seconds))
+        replies = self.ask_shards(request, plan, seconds)
         for reply in replies.values():
             budget.charge(reply.work)
             budget.skipped |= dict.fromkeys(reply.skipped)
+        return self.merge_replies(replies, plan)
+
+    def ask_shards(
+        self, request: records.RetrieveRequest, plan: QueryPlan, seconds: float
+    ) -> dict[int, records.RetrieveReply]:
+        """Return the candidates of all shards that answer, with all columns of features."""
+        return self.unpack(self._call("retrieve", request, seconds))
+
+    def merge_replies(self, replies: dict[int, records.RetrieveReply], plan: QueryPlan) -> RetrievedCandidates:
+        """Return the candidates of shards as those of one index; later stages of the query read their columns."""
         shards = sorted(replies)
         if not shards:
             return _no_candidates()
         merged = merge_shards([replies[shard].retrieved for shard in shards])
+        self._columns = MergedColumns(replies)
         return drop_unsupported(merged, self._columns, self.model, plan.text)
 
-    def _unpack(
-        self, packed: dict[int, records.RetrieveReply]
-    ) -> tuple[dict[int, records.RetrieveReply], MergedColumns]:
-        """Return replies with all columns of features, and what selection needs of them.
-
-        A shard whose features or columns cannot be read is missing.
-        """
+    def unpack(self, packed: dict[int, records.RetrieveReply]) -> dict[int, records.RetrieveReply]:
+        """Return replies with all columns of features; a shard whose features or columns cannot be read is missing."""
         replies: dict[int, records.RetrieveReply] = {}
         for shard, reply in packed.items():
             try:
@@ -155,7 +161,28 @@ class ShardedBackend:
                 self.missing.add(shard)
                 continue
             replies[shard] = reply._replace(retrieved=reply.retrieved._replace(features=features))
-        return replies, MergedColumns(replies)
+        return replies
+
+    def select(self, candidates: RerankedCandidates, query: Query, budget: QueryBudget) -> tuple[Selection, int]:
+        """Return which candidates become results, and how many of them selection came to."""
+        rows = self._columns.select(candidates.segments, candidates.documents)
+        hosts: list[Hashable] = rows["host"].tolist()
+        signatures = _SignatureReader(self, candidates, rows)
+        last = -1
+
+        def read_host(row: int) -> Hashable:
+            nonlocal last
+            last = max(last, row)
+            return hosts[row]
+
+        def read_signature(row: int) -> ContentSignature:
+            nonlocal last
+            last = max(last, row)
+            return signatures(row)
+
+        fields = CandidateFields(read_host, read_signature)
+        selection = select_page(rows["flags"].astype(np.int64), fields, query, self._settings.search, budget)
+        return selection, max([last, *selection.rows]) + 1
 
     def _call(self, method: str, request: Any, seconds: float) -> dict[int, Any]:
         """Send one request to all shards that are not missing; note which do not answer."""
@@ -345,6 +372,13 @@ def _group_rows(rows: Sequence[int], candidates: RerankedCandidates, columns: Me
     for row in rows:
         owned.setdefault(columns.shard_of(int(candidates.segments[row]))[0], []).append(row)
     return owned
+
+
+def empty_reply(segments: int, generation: int) -> records.RetrieveReply:
+    """Return the reply of a shard of so many segments that was not asked, because it cannot have any candidates."""
+    nothing = _no_candidates()._replace(best_score=0.0, partial=False, segment_count=segments)
+    none = np.zeros(0, np.uint8)
+    return records.RetrieveReply(nothing, none, none.reshape(0, CANDIDATE.itemsize), generation, 0, ())
 
 
 def _no_candidates() -> RetrievedCandidates:

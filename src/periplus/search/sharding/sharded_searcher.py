@@ -92,7 +92,7 @@ class ShardedSearcher:
     def _search(self, query: Query, limits: SearchLimits, settings: Settings, model: RerankModel) -> ResultPage:
         collection = self._collection
         with collection.noting_missing() as uncounted:
-            backend = ShardedBackend(self._group, collection, settings, model, self._synonyms)
+            backend = self._backend(collection, settings, model, query)
             page = self._answerer.answer(backend, query, limits)
         missing = backend.missing | uncounted
         if not missing:
@@ -100,10 +100,16 @@ class ShardedSearcher:
         note = f"{len(missing)} of {self._group.count} shards did not answer."
         return msgspec.structs.replace(page, partial=True, notes=(*page.notes, note))
 
+    def _backend(
+        self, collection: ShardedCollection, settings: Settings, model: RerankModel, query: Query
+    ) -> ShardedBackend:
+        """Return what runs the stages of a query."""
+        return ShardedBackend(self._group, collection, settings, model, self._synonyms)
+
     def plan(self, query: Query) -> QueryPlan | None:
         """Return the plan of a query; None without words."""
         parsed = parse_query(query.words)
-        backend = ShardedBackend(self._group, self._collection, self._settings, self._model, self._synonyms)
+        backend = self._backend(self._collection, self._settings, self._model, query)
         return backend.plan(parsed, query) if parsed.tree is not None else None
 
     def weights(self) -> tuple[RankingWeight, ...]:

@@ -1,0 +1,317 @@
+"""The bounds of a site: a message from which another site tells what no score there can exceed."""
+
+import time
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from periplus.errors import BadInput, CorruptFile
+from periplus.index import Index, Segment, folder_statistics
+from periplus.rank import ExternalSignals
+from periplus.search import decode_record, encode_record
+from periplus.sites.forwarding.kernels import score_bounds
+from periplus.store import compress, decompress
+
+__all__ = ["MAX_MESSAGE_BYTES", "SiteBounds", "decode_bounds", "encode_bounds", "make_site_bounds"]
+
+MAX_MESSAGE_BYTES: Final = 1 << 28
+"""A message that is larger, or becomes larger when it is decompressed, is refused."""
+DEFAULT_GROUP: Final = 32
+"""Documents of a group: see docs/decisions/057."""
+DEFAULT_VALID_SECONDS: Final = 3_600.0
+"""A site whose bounds are older is asked."""
+_FORMAT: Final = 1
+_MAX_GROUP: Final = 65_535
+_MAX_DOCUMENTS: Final = 1 << 31
+_MOST_MENTIONS: Final = 1_000_000
+"""Documents that mention a title of which the feature is 1, as in `rank`."""
+_LOW: Final = np.uint64(0xFFFFFFFF)
+
+Hashes = npt.NDArray[np.uint32]
+
+
+class SiteBounds(NamedTuple):
+    """What a site says of all its documents but those that the other site has a copy of. Arrays are ascending."""
+
+    format: int
+    site: str
+    generation: int
+    """Of the index that it holds for."""
+    epoch: int
+    """Of the collection statistics that the index was built with."""
+    made: float
+    """Unix time by the clock of the site; the site that uses it counts from when it arrived."""
+    valid_seconds: float
+    replica_version: int
+    """The set of copies that is left out; 0 for none. A site that has another set cannot use the bounds."""
+    encoder: bool
+    """Whether its candidates are compared by embeddings of an encoder, of which there are no bounds."""
+    documents: int
+    group_sizes: npt.NDArray[np.uint16]
+    group_static: npt.NDArray[np.float32]
+    terms: Hashes
+    """Fingerprints of terms: those of documents that are left out too, without entries."""
+    term_starts: npt.NDArray[np.int64]
+    """By term: its first entry; one more than there are terms."""
+    term_fields: npt.NDArray[np.uint8]
+    """By term: the fields in which it stands anywhere, as a mask."""
+    groups: npt.NDArray[np.uint32]
+    impacts: npt.NDArray[np.uint8]
+    counts: npt.NDArray[np.uint8]
+    quality: float
+    """The highest quality of a document, 0 to 1; the same of the following."""
+    popularity: float
+    mentions: float
+    freshness: float
+    clicks: float
+    titles: Hashes
+    """The low halves of the keys of titles."""
+    site_names: Hashes
+    """The low halves of the fingerprints of names of sites that have a home page here."""
+
+    @property
+    def entries(self) -> score_bounds.BoundEntries:
+        """The arrays that kernels read."""
+        return score_bounds.BoundEntries(self.groups, self.impacts, self.counts, self.group_sizes, self.group_static)
+
+    def rows(self, hashes: Hashes) -> npt.NDArray[np.int64]:
+        """Return the rows of terms by their fingerprints, -1 for those that the site does not have."""
+        if not len(self.terms):
+            return np.full(len(hashes), -1, np.int64)
+        at = np.minimum(np.searchsorted(self.terms, hashes), len(self.terms) - 1)
+        return np.where(self.terms[at] == hashes, at, -1)
+
+    def have_terms(self, terms: Sequence[bytes]) -> frozenset[bytes]:
+        """Return which of some terms a document of the site may have."""
+        start = np.zeros(len(terms) + 1, np.int64)
+        np.cumsum([len(term) for term in terms], out=start[1:])
+        hashes = score_bounds.hash_terms(np.frombuffer(b"".join(terms) or b"\0", np.uint8), start)
+        return frozenset(term for term, row in zip(terms, self.rows(hashes).tolist(), strict=True) if row >= 0)
+
+    def has_title(self, keys: Sequence[int]) -> bool:
+        """Return whether a document may have a title with one of some keys."""
+        return _has_any(self.titles, keys)
+
+    def has_site_name(self, key: int) -> bool:
+        """Return whether a site with a name, by its fingerprint, may have a home page here."""
+        return _has_any(self.site_names, [key])
+
+
+def make_site_bounds(
+    site: str,
+    index: Index,
+    signals: ExternalSignals,
+    *,
+    encoder: bool = False,
+    group: int = DEFAULT_GROUP,
+    replicas: npt.NDArray[np.uint64] | None = None,
+    replica_version: int = 0,
+    valid_seconds: float = DEFAULT_VALID_SECONDS,
+) -> SiteBounds:
+    """Return the bounds of a site.
+
+    signals: what the site knows of its pages from outside. encoder: whether embeddings of an encoder take part there.
+    group: documents of a group; 0 puts all of a segment into one, for bounds by term alone. replicas: keys of documents
+    that the receiver has a copy of, which are left out, and the version of that set.
+    """
+    parts = [_collect_segment(segment, group, replicas) for segment in index.segments]
+    first = np.cumsum([0, *(len(part.sizes) for part in parts)])
+    groups = [part.groups + np.uint32(start) for part, start in zip(parts, first.tolist(), strict=False)]
+    joined = _Entries(
+        _join([part.hashes for part in parts], np.uint32),
+        _join(groups, np.uint32),
+        _join([part.impacts for part in parts], np.uint8),
+        _join([part.counts for part in parts], np.uint8),
+        _join([part.fields for part in parts], np.uint8),
+    )
+    terms = np.unique(_join([part.terms for part in parts], np.uint32))
+    starts, fields, merged = _merge_entries(joined, terms)
+    statistics = folder_statistics(index.folder)
+    live = [part.live for part in parts]
+    pairs = list(zip(index.segments, live, strict=True))
+    return SiteBounds(
+        _FORMAT,
+        site,
+        index.manifest.generation,
+        statistics.epoch if statistics is not None else 0,
+        time.time(),
+        valid_seconds,
+        replica_version,
+        encoder,
+        int(sum(mask.sum() for mask in live)),
+        _join([part.sizes for part in parts], np.uint16),
+        _join([part.static for part in parts], np.float32),
+        terms,
+        starts,
+        fields,
+        merged.groups,
+        merged.impacts,
+        merged.counts,
+        max((_highest(segment, "quality", mask) / 255 for segment, mask in pairs), default=0.0),
+        1.0 if signals.popular or len(signals.visited.keys) else 0.0,
+        max((_mentions(segment, mask) for segment, mask in pairs), default=0.0),
+        1.0 if any(_highest(segment, "day", mask) > 0 for segment, mask in pairs) else 0.0,
+        1.0 if signals.liked else 0.0,
+        np.unique(_join([_low_half(segment.column("title_key")[mask]) for segment, mask in pairs], np.uint32)),
+        np.unique(_join([_site_names(segment) for segment in index.segments], np.uint32)),
+    )
+
+
+class _Entries(NamedTuple):
+    """Entries of all segments, in any order."""
+
+    hashes: Hashes
+    groups: npt.NDArray[np.uint32]
+    impacts: npt.NDArray[np.uint8]
+    counts: npt.NDArray[np.uint8]
+    fields: npt.NDArray[np.uint8]
+
+
+class _SegmentEntries(NamedTuple):
+    """The entries of one segment, whose groups are numbered from 0."""
+
+    hashes: Hashes
+    groups: npt.NDArray[np.uint32]
+    impacts: npt.NDArray[np.uint8]
+    counts: npt.NDArray[np.uint8]
+    fields: npt.NDArray[np.uint8]
+    sizes: npt.NDArray[np.uint16]
+    static: npt.NDArray[np.float32]
+    live: npt.NDArray[np.bool_]
+    terms: Hashes
+    """All terms of the segment, those of documents that do not count too."""
+
+
+def _collect_segment(segment: Segment, group: int, replicas: npt.NDArray[np.uint64] | None) -> _SegmentEntries:
+    live = np.array(segment.is_live)
+    if replicas is not None and len(replicas):
+        live &= ~np.isin(segment.column("key"), replicas)
+    documents = np.arange(segment.documents, dtype=np.int64)
+    size = min(group, _MAX_GROUP) if group > 0 else max(1, min(segment.documents, _MAX_GROUP))
+    group_of = np.where(live, documents // size, -1)
+    count = -(-segment.documents // size)
+    sizes = np.bincount(group_of[live], minlength=count)
+    static = np.zeros(count, np.float32)
+    np.maximum.at(static, group_of[live], segment.column("static")[live].astype(np.float32))
+    terms = segment.valid_terms()
+    room = int(terms.frequency.sum())
+    numbers, groups = np.empty(room, np.int64), np.empty(room, np.uint32)
+    impacts, counts, fields = (np.empty(room, np.uint8) for _ in range(3))
+    written = score_bounds.collect_entries(segment.postings, terms, group_of, numbers, groups, impacts, counts, fields)
+    hashes = score_bounds.hash_terms(terms.blob, terms.start)
+    arrays = (hashes[numbers[:written]], groups[:written], impacts[:written], counts[:written], fields[:written])
+    return _SegmentEntries(*arrays, sizes.astype(np.uint16), static, live, hashes)
+
+
+def _merge_entries(entries: _Entries, terms: Hashes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8], _Entries]:
+    """Return where the entries of each term begin, their fields, and entries: one for each term and group."""
+    order = np.lexsort((entries.groups, entries.hashes))
+    hashes, groups = entries.hashes[order], entries.groups[order]
+    term_fields = np.zeros(len(terms), np.uint8)
+    if not len(hashes):
+        return np.zeros(len(terms) + 1, np.int64), term_fields, entries
+    first = np.flatnonzero(np.r_[True, (hashes[1:] != hashes[:-1]) | (groups[1:] != groups[:-1])])
+    impacts = np.maximum.reduceat(entries.impacts[order], first)
+    sums = np.add.reduceat(entries.counts[order].astype(np.int64), first)
+    counts = np.minimum(sums, score_bounds.MAX_COUNT).astype(np.uint8)
+    fields = np.bitwise_or.reduceat(entries.fields[order], first)
+    merged = _Entries(hashes[first], groups[first], impacts, counts, fields)
+    starts = np.append(np.searchsorted(merged.hashes, terms), len(first)).astype(np.int64)
+    np.bitwise_or.at(term_fields, np.searchsorted(terms, merged.hashes), fields)
+    return starts, term_fields, merged
+
+
+def _join(parts: Sequence[npt.NDArray[Any]], kind: Any) -> npt.NDArray[Any]:
+    return np.concatenate([np.zeros(0, kind), *parts]).astype(kind, copy=False)
+
+
+def _highest(segment: Segment, column: str, live: npt.NDArray[np.bool_]) -> float:
+    """Return the highest value of a column, which a segment may lack."""
+    if column not in segment.files["documents"]:
+        return 0.0
+    return float(segment.column(column)[live].max(initial=0))
+
+
+def _mentions(segment: Segment, live: npt.NDArray[np.bool_]) -> float:
+    file = segment.files.get("names")
+    most = int(np.asarray(file["mentions"])[live].max(initial=0)) if file is not None else 0
+    return float(min(1.0, np.log1p(most) / np.log1p(_MOST_MENTIONS)))
+
+
+def _low_half(keys: npt.NDArray[Any]) -> Hashes:
+    return (keys.astype(np.uint64) & _LOW).astype(np.uint32)
+
+
+def _site_names(segment: Segment) -> Hashes:
+    file = segment.files.get("words")
+    return _low_half(file["site_key"]) if file is not None else np.zeros(0, np.uint32)
+
+
+def _has_any(hashes: Hashes, keys: Sequence[int]) -> bool:
+    wanted = np.array([key & int(_LOW) for key in keys], np.uint32)
+    return bool(len(hashes)) and bool(np.isin(wanted, hashes).any())
+
+
+def encode_bounds(bounds: SiteBounds) -> bytes:
+    """Return bounds as a compressed message; raise `BadInput` for one that would be too large."""
+    data = encode_record(bounds)
+    if len(data) > MAX_MESSAGE_BYTES:
+        raise BadInput("The bounds of this site are too large.", "Put more documents into a group.")
+    return compress(data)
+
+
+def decode_bounds(data: bytes, site: str) -> SiteBounds:
+    """Return the bounds that a site sent; raise `BadInput` for anything that no site makes, or that is another's."""
+    if len(data) > MAX_MESSAGE_BYTES:
+        raise BadInput("The bounds of a site are too large.")
+    try:
+        bounds = decode_record(decompress(data, MAX_MESSAGE_BYTES), SiteBounds)
+    except (msgspec.MsgspecError, CorruptFile, ValueError) as error:
+        raise BadInput(f"The bounds of a site cannot be read: {error}") from None
+    if bounds.site != site or bounds.format != _FORMAT:
+        raise BadInput(f"The bounds are not those of {site[:40]}, or of another version.")
+    if not _is_sound(bounds):
+        raise BadInput(f"The bounds of {site[:40]} are not those of any index.")
+    return bounds
+
+
+def _is_sound(bounds: SiteBounds) -> bool:
+    """Return whether kernels can read the arrays, and numbers are such as a site can have."""
+    groups, entries, terms = len(bounds.group_sizes), len(bounds.groups), len(bounds.terms)
+    shares = (bounds.quality, bounds.popularity, bounds.mentions, bounds.freshness, bounds.clicks)
+    shapes = (
+        all(array.ndim == 1 for array in bounds if isinstance(array, np.ndarray))
+        and len(bounds.group_static) == groups
+        and len(bounds.impacts) == len(bounds.counts) == entries
+        and len(bounds.term_starts) == terms + 1
+        and len(bounds.term_fields) == terms
+    )
+    if not shapes or not all(0.0 <= share <= 1.0 for share in shares):
+        return False
+    starts, static = bounds.term_starts, bounds.group_static
+    sizes = int(bounds.group_sizes.sum(dtype=np.int64))
+    return (
+        int(starts[0]) == 0
+        and int(starts[-1]) == entries
+        and bool((np.diff(starts) >= 0).all())
+        and bool((np.diff(bounds.terms.astype(np.int64)) > 0).all())
+        and (not entries or int(bounds.groups.max()) < groups)
+        and _ascend_within(bounds.groups, starts)
+        and bool((np.isfinite(static) & (static >= 0) & (static <= 1)).all())
+        and 0 <= bounds.documents == sizes < _MAX_DOCUMENTS
+        and bounds.generation >= 0
+        and bounds.replica_version >= 0
+        and np.isfinite(bounds.made)
+        and bool(0 < bounds.valid_seconds < 1e9)
+    )
+
+
+def _ascend_within(groups: npt.NDArray[np.uint32], starts: npt.NDArray[np.int64]) -> bool:
+    """Return whether the groups of each term ascend."""
+    steps = np.r_[True, np.diff(groups.astype(np.int64)) > 0]
+    begins = starts[:-1]
+    steps[begins[begins < len(groups)]] = True
+    return bool(steps[: len(groups)].all())
