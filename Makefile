@@ -194,7 +194,7 @@ bench-cluster-answers: $(DEV_READY) ## answers of several shards beside one inde
 	@$(BIN)/python bench/cluster_answers.py $(if $(SHARDS),--shards $(SHARDS)) $(if $(DOCUMENTS),--documents $(DOCUMENTS)) $(ARGS)
 
 bench-cluster-serving: $(DEV_READY) ## queries through a broker and 1, 2 and 4 shards beside one index (ARGS=--try)
-	@$(BIN)/python bench/cluster_serving.py $(ARGS)
+	@$(BIN)/python -u bench/cluster_serving.py $(ARGS)
 
 bench-wire: $(DEV_READY) ## messages of a broker and its shards: HTTP beside framed sockets (ARGS=--try)
 	@$(BIN)/python bench/wire.py $(ARGS)

@@ -276,6 +276,7 @@ def build_all(folder: Path, pages: Sequence[FetchRecord], counts: Sequence[int])
 
 def measure_serving(documents: int, count: int, publications: int) -> dict[str, Any]:
     """Return the figures of one index and of 1, 2 and 4 shards."""
+    before = os.getloadavg()[0]
     pages, queries = read_pages(documents), read_queries(count)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -304,6 +305,7 @@ def measure_serving(documents: int, count: int, publications: int) -> dict[str, 
         one["queries_per_second"] = throughput(whole.search, queries, CLIENTS)
         print(f"one index: p50 {one['p50_ms']} ms, p99 {one['p99_ms']} ms, {one['queries_per_second']} queries/s")
     figures: dict[str, Any] = {"documents": len(pages), "queries": len(queries), "cores": os.cpu_count()}
+    figures["load_average_before_and_after"] = [round(before, 2), round(os.getloadavg()[0], 2)]
     return figures | {"one_index": one, "clusters": rows, "publishing": published}
 
 
