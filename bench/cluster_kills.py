@@ -78,6 +78,12 @@ def whole(status: dict[str, Any]) -> bool:
     return bool(status["units"]) and not status["missing"]
 
 
+def answers(status: dict[str, Any]) -> bool:
+    """Return whether nothing is missing, and all brokers, if there are any, answer: a build may end meanwhile."""
+    brokers = [unit for unit in status["units"].values() if unit["kind"] == "broker"]
+    return not status["missing"] and all(unit["description"].get("url") for unit in brokers)
+
+
 def divide_kills(kills: int) -> dict[str, int]:
     """Return how many kills hit each phase."""
     counts = {phase: round(kills * share) for phase, share in SHARES.items()}
@@ -91,8 +97,7 @@ def build_often(session: ClusterSession, killer: Killer, phase: str, kills: int)
 
     def kill() -> None:
         try:
-            # A build may end while a unit of it is waited for: then nothing is missing either.
-            killer.kill_often(phase, kills, lambda status: not status["missing"], is_building)
+            killer.kill_often(phase, kills, answers, is_building)
         except BaseException as error:  # raised again in the thread that builds
             failures.append(error)
 
