@@ -12,11 +12,13 @@ from periplus.errors import SiteUnreachable
 from periplus.fakeweb import DistanceProxy
 from periplus.sites import SiteRecord, SiteTopology
 from periplus.sites.messaging.batches import UrlItem
+from periplus.sites.messaging.liveness import SiteAnnouncement
 from periplus.sites.messaging.nats_config import JOIN_ACCOUNT, LOCAL_ACCOUNT, NatsPorts, nkey_seed, write_nats_config
 from periplus.sites.messaging.nats_server import NatsServer, free_tcp_port
 from periplus.sites.messaging.nats_transport import NatsTransport
 from periplus.sites.messaging.outbox import Outbox, OutboxReader
 from periplus.sites.messaging.sinks import SinkReceiver, SinkSender
+from periplus.sites.messaging.site_buckets import SiteBuckets
 from periplus.sites.messaging.site_keys import make_site_key, sign_record
 
 pytestmark = pytest.mark.xdist_group("nats")
@@ -177,6 +179,23 @@ def _noted(transport: NatsTransport, heard: list[bytes]) -> bool:
     except SiteUnreachable:
         return False
     return b"secret" in heard
+
+
+def test_buckets_say_who_is_alive_and_expire(sites: _Sites) -> None:
+    transport = sites.transport("a")
+    try:
+        buckets = SiteBuckets(transport, 1.0)
+        heard: list[tuple[str, int]] = []
+        buckets.watch(lambda site, announcement: heard.append((site, announcement.documents)))
+        assert buckets.alive() == {}
+        for documents in (1, 1, 2):
+            buckets.put(SiteAnnouncement(site="b", time=time.time(), documents=documents)).result(10)
+        assert buckets.alive()["b"].documents == 2
+        _wait(lambda: ("b", 2) in heard)
+        assert heard.count(("b", 1)) <= 1
+        _wait(lambda: buckets.alive() == {})
+    finally:
+        transport.close()
 
 
 def test_a_seed_is_spelled_as_nats_spells_it() -> None:

@@ -79,6 +79,8 @@ if TYPE_CHECKING:
         make_site,
         site_report,
     )
+    from periplus.app.sites.site_demo import SiteDemo, SiteDemoAnswer, open_site_demo
+    from periplus.app.sites.site_server import run_site
     from periplus.crawl import CrawlStatistics
     from periplus.crawl import CrawlStatus as ShardStatus
     from periplus.evaluate import Evaluation, Explanation, average_gains
@@ -124,6 +126,8 @@ __all__ = [
     "RepairReport",
     "ShardStatus",
     "SilentObserver",
+    "SiteDemo",
+    "SiteDemoAnswer",
     "SiteReport",
     "api_keys",
     "apply_deletions",
@@ -166,6 +170,7 @@ __all__ = [
     "open_cluster_demo",
     "open_demo",
     "open_server",
+    "open_site_demo",
     "plan_capacity",
     "rank_folder",
     "rank_graph_file",
@@ -176,6 +181,7 @@ __all__ = [
     "result_page_as_json",
     "run_crawl",
     "run_live",
+    "run_site",
     "search_folder",
     "serve_fake_web",
     "serve_folder",
@@ -285,6 +291,8 @@ _OWN: Final = {
         "make_site",
         "site_report",
     ),
+    "sites.site_demo": ("SiteDemo", "SiteDemoAnswer", "open_site_demo"),
+    "sites.site_server": ("run_site",),
     "serving.folder_server": (
         "api_keys",
         "open_server",

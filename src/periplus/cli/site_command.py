@@ -8,7 +8,7 @@ import typer
 from periplus.cli.console import echo, echo_json
 from periplus.cli.console_observer import observe
 from periplus.cli.options import AsJson, with_settings
-from periplus.cli.site_view import echo_site
+from periplus.cli.site_view import echo_demo, echo_site
 from periplus.settings import Settings
 
 if TYPE_CHECKING:
@@ -66,6 +66,37 @@ def invite(settings: Settings) -> None:
     echo(invite_site(Path(settings.folder)))
 
 
+@site.command("up")
+@with_settings(
+    host="serve.host",
+    port="serve.port",
+    pages="crawl.pages",
+    scope="crawl.scope",
+    delay="frontier.delay",
+    allow="fetch.allow",
+    hosts_file="fetch.hosts_file",
+    geoip="site.geoip_file",
+    slack="site.slack",
+)
+def up(
+    settings: Settings,
+    seeds: Annotated[list[str] | None, typer.Argument(help="URLs to begin at; those of other sites go there.")] = None,
+    every: Annotated[
+        float, typer.Option("--every", min=1, help="Shortest time between two rankings of all pages, in seconds.")
+    ] = 15.0,
+    crawl: Annotated[bool, typer.Option("--crawl/--no-crawl", help="Whether to crawl.")] = True,
+) -> None:
+    """Run the site until stopped: its NATS server, crawl, index and search page."""
+    from periplus.app import run_site
+
+    def ready(url: str) -> None:
+        echo(f"Searching at {url} (Ctrl-C stops all)")
+
+    with observe() as observer:
+        run_site(Path(settings.folder), settings, seeds or [], ready, every=every, crawling=crawl, observer=observer)
+    echo("Stopped. To continue: the same command.")
+
+
 @site.command("status")
 @with_settings()
 def status(settings: Settings, as_json: AsJson = False) -> None:
@@ -96,3 +127,29 @@ def leave(settings: Settings) -> None:
     with observe() as observer:
         told = leave_sites(Path(settings.folder), settings, observer)
     echo(f"Left. Told: {', '.join(told) or 'nobody'}.")
+
+
+@site.command("demo")
+@with_settings(host="serve.host", port="serve.port")
+def demo(
+    settings: Settings,
+    once: Annotated[bool, typer.Option("--once", help="End after the queries instead of serving.")] = False,
+    seed: Annotated[int, typer.Option("--seed", help="The same seed generates the same web.")] = 7,
+    hosts: Annotated[int, typer.Option("--hosts", help="Number of well-behaved hosts.")] = 30,
+    pages: Annotated[int, typer.Option("--pages", help="Number of articles.")] = 600,
+) -> None:
+    """Run three sites of a generated web on this machine, as far apart as three continents, and cut one off."""
+    from periplus.app import open_site_demo, wait_for_signal
+
+    with (
+        observe() as observer,
+        open_site_demo(settings, seed=seed, hosts=hosts, pages=pages, observer=observer) as run,
+    ):
+        correct = echo_demo(run)
+        if not correct:
+            raise typer.Exit(1)
+        if not once:
+            for name in run.names:
+                echo(f"Search {name} at {run.url(name)}")
+            echo("Ctrl-C stops.")
+            wait_for_signal()

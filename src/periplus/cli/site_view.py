@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 from periplus.cli.console import clean, echo, format_bytes, format_count
 
 if TYPE_CHECKING:
-    from periplus.app import PeerStatus, SiteReport
+    from periplus.app import PeerStatus, SiteDemo, SiteReport
 
-__all__ = ["echo_site"]
+__all__ = ["echo_demo", "echo_site"]
 
 
 def echo_site(report: "SiteReport") -> None:
@@ -54,3 +54,63 @@ def _echo_peer(peer: "PeerStatus") -> None:
         )
     if peer.fault:
         echo(f"    {clean(peer.fault)}")
+
+
+def echo_demo(run: "SiteDemo") -> bool:
+    """Run the demo and print what happens; return whether all answers are right."""
+    for name, url in run.start().items():
+        echo(f"Site {name} is up at {url}")
+    _echo_metrics(run)
+    correct = _ask(run, "Every site is asked about every region:")
+    cut = run.names[-1]
+    seconds = run.cut_off(cut)
+    echo(f"\nCut off {cut}; the others noticed after {seconds:.1f} s, and it answers what is its own:")
+    others = run.names[:-1]
+    correct &= _ask(run, "", (cut,), (cut,))
+    correct &= _ask(run, "The others answer without it:", others, others)
+    _ask(run, f"What only {cut} has is missing, and the answers say so:", others, (cut,))
+    seconds = run.return_site(cut)
+    echo(f"\n{cut} is back; all sites knew it after {seconds:.1f} s.")
+    correct &= _ask(run, "The same questions again:", others, (cut,))
+    _echo_metrics(run, "At the end:")
+    return correct
+
+
+def _echo_metrics(run: "SiteDemo", title: str = "") -> None:
+    metrics = run.measure() if title else run.crawl()
+    echo(f"\n{title}" if title else "\nCrawled, placed and indexed:")
+    for name in run.names:
+        share = metrics.near[name] / max(1, metrics.fetched[name])
+        echo(
+            f"  {name:<10} fetched {metrics.fetched[name]:,} pages, {share:.0%} of its own region; "
+            f"indexes {metrics.pages[name]:,}"
+        )
+    echo(
+        f"  {metrics.links:,} links and {metrics.sent_pages:,} pages between sites, "
+        f"{format_bytes(metrics.bytes)} in all"
+    )
+
+
+def _ask(run: "SiteDemo", title: str, names: tuple[str, ...] = (), regions: tuple[str, ...] = ()) -> bool:
+    """Ask questions and print the answers; return whether all are right."""
+    if title:
+        echo(f"\n{title}")
+    answers = list(run.ask(names, regions))
+    for answer in answers:
+        mark = "✓" if answer.correct else "✗"
+        sites = ", ".join(
+            f"{site} {milliseconds:.0f} ms" if outcome in ("local", "answered") else f"{site} {outcome}"
+            for site, outcome, milliseconds in answer.sites
+        )
+        echo(f"{mark} {answer.asked} about {answer.region}: {clean(answer.question)}   ({sites or 'local index only'})")
+        for note in answer.notes:
+            echo(f"    {clean(note)}")
+    asked = [outcome for answer in answers for _, outcome, _ in answer.sites if outcome != "local"]
+    forwarded = sum(any(outcome not in ("local", "not asked") for _, outcome, _ in a.sites) for a in answers)
+    right = sum(answer.correct for answer in answers)
+    mean = sum(answer.seconds for answer in answers) / max(1, len(answers))
+    echo(
+        f"{right} of {len(answers)} right; {forwarded} forwarded, "
+        f"{sum(outcome != 'not asked' for outcome in asked)} of {len(asked)} requests sent; mean {mean * 1000:.0f} ms"
+    )
+    return right == len(answers)

@@ -27,8 +27,17 @@ In: a data folder (its folder `site` has the keys, the topology, the outbox and 
 """
 
 from periplus.sites.exchange.page_distributor import MasterLog, PageDistributor
-from periplus.sites.exchange.received_pages import ReceivedPages
-from periplus.sites.exchange.site_shard import ReceivedUrls, SiteShard
+from periplus.sites.exchange.received_pages import ReceivedPages, decode_page
+from periplus.sites.exchange.remote_shards import TransportSites, serve_shard
+from periplus.sites.exchange.site_shard import ReceivedUrls, SiteShard, read_received_urls
+from periplus.sites.forwarding import (
+    FederatedSearcher,
+    Federation,
+    ForwardingSettings,
+    SiteGroup,
+    encode_bounds,
+    make_site_bounds,
+)
 from periplus.sites.messaging.batches import Batch, DataItem, PageItem, UrlItem
 from periplus.sites.messaging.exchange_policy import ExchangePolicy
 from periplus.sites.messaging.liveness import SiteAnnouncement, SiteState
@@ -36,6 +45,7 @@ from periplus.sites.messaging.nats_config import JoinAccess, NatsPorts, write_na
 from periplus.sites.messaging.nats_server import NatsServer, free_tcp_port
 from periplus.sites.messaging.nats_transport import NatsTransport
 from periplus.sites.messaging.outbox import Outbox, OutboxReader
+from periplus.sites.messaging.site_buckets import SiteBuckets
 from periplus.sites.messaging.site_keys import verify_record
 from periplus.sites.messaging.transport import LocalNetwork, LocalTransport, Transport
 from periplus.sites.metric_log import MetricLog, read_metric_log
@@ -82,7 +92,10 @@ __all__ = [
     "DataStore",
     "DocumentState",
     "ExchangePolicy",
+    "FederatedSearcher",
+    "Federation",
     "ForwardedLinks",
+    "ForwardingSettings",
     "GeoDatabase",
     "GeographicPartitioner",
     "HostLocator",
@@ -121,8 +134,10 @@ __all__ = [
     "RoundTripTable",
     "SinkStatus",
     "SiteAnnouncement",
+    "SiteBuckets",
     "SiteConfig",
     "SiteFolder",
+    "SiteGroup",
     "SiteInterests",
     "SiteLocation",
     "SiteNode",
@@ -133,25 +148,31 @@ __all__ = [
     "SiteStatus",
     "SiteTopology",
     "Transport",
+    "TransportSites",
     "UrlDiscovery",
     "UrlItem",
     "WordKeys",
     "decode_interests",
+    "decode_page",
     "decode_site_topology",
     "decode_token",
     "distance_between",
+    "encode_bounds",
     "encode_interests",
     "encode_site_topology",
     "fetch_certificate",
     "free_tcp_port",
     "identify_languages",
+    "make_site_bounds",
     "measure_distances",
     "new_site_record",
     "read_host_owners",
     "read_interests",
     "read_metric_log",
+    "read_received_urls",
     "read_site_status",
     "resolve_host",
+    "serve_shard",
     "verify_record",
     "write_host_owners",
     "write_nats_config",

@@ -51,14 +51,17 @@ class SiteNode:
         describe: Callable[[], dict[str, Any]] = dict,
         clock: Callable[[], float] = time.time,
         on_topology: Callable[[SiteTopology], None] = lambda topology: None,
+        on_announcement: Callable[[SiteAnnouncement], object] = lambda announcement: None,
     ) -> None:
         """Open the folder.
 
         describe: returns what is announced besides: `url`, `services`, `documents`;
-        on_topology: called when sites have joined or left.
+        on_topology: called when sites have joined or left;
+        on_announcement: called with everything that other sites announce.
         """
         self.folder, self.transport, self._settings = folder, transport, settings
         self._describe, self._clock, self._on_topology = describe, clock, on_topology
+        self._on_announcement = on_announcement
         self.name: Final = folder.config().name
         self._topology = folder.topology()
         self._instance, self._started = secrets.token_hex(8), clock()
@@ -80,6 +83,7 @@ class SiteNode:
         self._stopped = threading.Event()
         self._threads: dict[str, threading.Thread] = {}
         self._conflicts: dict[str, None] = {}
+        self._fetching: dict[str, threading.Lock] = {}
         self._duplicated = False
         self.untrusted: dict[str, str] = {}
         """By site: why its answers are no longer trusted; set by the forwarder."""
@@ -133,11 +137,12 @@ class SiteNode:
             self.untrusted.setdefault(name, "what it announces is not readable, or of another site.")
             return
         self._note(announcement, (timing[0] if timing else time.monotonic()) - began)
-        self._resynchronise(announcement)
+        self.resynchronise(announcement)
 
     def _note(self, announcement: SiteAnnouncement, round_trip: float | None) -> None:
         with self._lock:
             is_back = self.table.hear(announcement, time.monotonic(), self._clock(), round_trip)
+        self._on_announcement(announcement)
         if is_back:
             _LOG.info("Site %s is alive.", announcement.site)
 
@@ -156,8 +161,16 @@ class SiteNode:
         self.learn_topology(body)
         return b""
 
+    def resynchronise(self, announcement: SiteAnnouncement) -> None:
+        """Fetch what a site offers in another version than this one has. One call at a time does so for a site."""
+        lock = self._fetching.setdefault(announcement.site, threading.Lock())
+        if lock.acquire(blocking=False):
+            try:
+                self._resynchronise(announcement)
+            finally:
+                lock.release()
+
     def _resynchronise(self, announcement: SiteAnnouncement) -> None:
-        """Fetch what a site offers in another version than this one has."""
         site = announcement.site
         if announcement.topology and announcement.topology != _digest(self._topology):
             with contextlib.suppress(PeriplusError):

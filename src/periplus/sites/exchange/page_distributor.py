@@ -1,6 +1,7 @@
 """Which site indexes each page that this site has fetched, and sending pages to the others.
 
-    site/masters.bin     24 bytes for each page: key of the page, fingerprint of the site's name, checksum
+    site/masters.bin     magic "PERIMAST", version u64, 0 u64; then 24 bytes for each page: key of the page,
+                         fingerprint of the site's name, xxh3 of both
 
 `apply` stands between the page store and the index: it yields every record, and those of pages that another site
 indexes as pages that are gone here. A page is sent before that is recorded; after a crash it may be sent again, which
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from periplus.errors import BadUrl, DataError
-from periplus.files import disk_errors, make_folder
+from periplus.files import disk_errors, make_folder, write_atomically
 from periplus.hashing import fingerprint, fingerprint_text
 from periplus.records import LIST_KIND, FetchRecord, Outcome
 from periplus.sites.exchange.received_pages import encode_page
@@ -27,6 +28,7 @@ from periplus.url import parse_address
 __all__ = ["MasterLog", "PageDistributor"]
 
 _ENTRY: Final = struct.Struct("<QQQ")
+_HEADER: Final = struct.pack("<8sQQ", b"PERIMAST", 1, 0)
 _MAX_PAGE: Final = 12 << 20
 """Of a record and its response, compressed; a larger response is not sent: text and links are in the record."""
 _AT_ONCE: Final = 64
@@ -41,10 +43,13 @@ class MasterLog:
         with disk_errors(path):
             make_folder(path.parent, 0o700)
             data = path.read_bytes() if path.exists() else b""
+            if data[: _ENTRY.size] != _HEADER:
+                data = b""
+                write_atomically(path, _HEADER)
             whole = len(data) - len(data) % _ENTRY.size
             if whole < len(data):
                 os.truncate(path, whole)  # the end of a write that was cut short
-        for key, site, check in _ENTRY.iter_unpack(data[:whole]):
+        for key, site, check in _ENTRY.iter_unpack(data[_ENTRY.size : whole]):
             if check == _checksum(key, site):
                 self._masters[key] = site
 

@@ -2,13 +2,15 @@
 
 Batches of links that other sites have sent are files until a snapshot of the crawl reflects them:
 
-    received/urls/SENDER-LANE-NUMBER.urls     msgpack, a list of `UrlItem`
+    received/urls/SENDER-LANE-NUMBER.urls     magic "PERIURLS", version u32, xxh3 of what follows u64, msgpack: list of
+                                              `UrlItem`
 
 So each link arrives at least once, whichever process is killed when; one that arrives twice is known to the frontier.
 """
 
 import contextlib
 import os
+import struct
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,14 +21,18 @@ import msgspec
 from periplus.crawl import ForwardedLink, RobotsRequest, ShardMessage, SingleShard
 from periplus.errors import BadUrl, Overloaded
 from periplus.files import disk_errors, make_folder, read_file, sweep_torn, write_atomically
+from periplus.hashing import fingerprint
 from periplus.records import Address, FetchRequest, VisitReport
 from periplus.sites.messaging.batches import Batch, UrlItem
 from periplus.sites.messaging.outbox import Outbox
 from periplus.url import parse_address
 
-__all__ = ["HostOwners", "ReceivedUrls", "SiteShard"]
+__all__ = ["HostOwners", "ReceivedUrls", "SiteShard", "read_received_urls"]
 
 _SUFFIX: Final = ".urls"
+_PREFIX: Final = struct.Struct("<8sIQ")
+_MAGIC: Final = b"PERIURLS"
+_VERSION: Final = 1
 _MAX_FILES: Final = 4_096
 """Batches that wait for the crawl; above it, further ones wait in the stream of the NATS server, and in outboxes."""
 _READ_AT_ONCE: Final = 8
@@ -70,7 +76,23 @@ class ReceivedUrls:
         if waiting >= _MAX_FILES:
             raise Overloaded("Too many batches of URLs wait for the crawl.", "Does it run?")
         name = f"{header.sender}-{header.lane}-{header.number:012d}{_SUFFIX}"
-        write_atomically(self._folder / name, msgspec.msgpack.encode(batch.items))
+        body = msgspec.msgpack.encode(batch.items)
+        write_atomically(self._folder / name, _PREFIX.pack(_MAGIC, _VERSION, fingerprint(body)) + body)
+
+
+def read_received_urls(path: Path) -> list[UrlItem]:
+    """Return the URLs of a batch; none if the file is gone or damaged: they may be found again on other pages."""
+    try:
+        data = read_file(path)
+    except FileNotFoundError:
+        return []
+    magic, version, checksum = _PREFIX.unpack_from(data) if len(data) >= _PREFIX.size else (b"", 0, 0)
+    body = data[_PREFIX.size :]
+    if magic != _MAGIC or version != _VERSION or fingerprint(body) != checksum:
+        return []
+    with contextlib.suppress(msgspec.MsgspecError):
+        return msgspec.msgpack.decode(body, type=list[UrlItem])
+    return []
 
 
 class SiteShard(SingleShard):
@@ -202,11 +224,7 @@ class SiteShard(SingleShard):
 
     def _read(self, name: str) -> list[ForwardedLink]:
         links = []
-        try:
-            items = msgspec.msgpack.decode(read_file(self._received / name), type=list[UrlItem])
-        except (FileNotFoundError, msgspec.MsgspecError):
-            return []
-        for item in items:
+        for item in read_received_urls(self._received / name):
             with contextlib.suppress(BadUrl):
                 self._owners.assign(parse_address(item.url).host, self._site)
                 links.append(ForwardedLink(*item))

@@ -88,9 +88,10 @@ class NatsTransport:
         """Set the names of the other sites."""
         self._passwords.update(passwords or {})
         self._peers = set(peers)
-        self._spawn(self._attach_all())
+        self.spawn(self._attach_all())
 
-    def _spawn(self, work: Coroutine[Any, Any, _T]) -> "Future[_T]":
+    def spawn(self, work: Coroutine[Any, Any, _T]) -> "Future[_T]":
+        """Start a coroutine in the event loop of the transport."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     async def client(self, account: str) -> "Client":
@@ -121,7 +122,7 @@ class NatsTransport:
 
     def submit(self, site: str, subject: str, body: bytes, deadline: float) -> "Future[bytes]":
         """Return the future answer of a site."""
-        return self._spawn(self._request(site, subject, body, deadline))
+        return self.spawn(self._request(site, subject, body, deadline))
 
     async def _request(self, site: str, subject: str, body: bytes, deadline: float) -> bytes:
         if site not in self._peers:
@@ -151,7 +152,7 @@ class NatsTransport:
         limit = time.monotonic() + seconds
         while True:
             try:
-                return self._spawn(self._ask(site, JOIN_ACCOUNT, "join", body, 5.0)).result(seconds)
+                return self.spawn(self._ask(site, JOIN_ACCOUNT, "join", body, 5.0)).result(seconds)
             except SiteRefused:
                 raise
             except SiteUnreachable:
@@ -162,7 +163,7 @@ class NatsTransport:
     def serve_join(self, handler: Callable[[bytes], bytes]) -> None:
         """Answer sites that have a token and join."""
         self._handlers["join"] = lambda sender, body: handler(body)
-        self._spawn(self._attach_join())
+        self.spawn(self._attach_join())
 
     async def _attach_join(self) -> None:
         while not self._closed:
@@ -177,7 +178,7 @@ class NatsTransport:
     def publish(self, site: str, subject: str, body: bytes, deadline: float) -> None:
         """Send a batch to a site; return when its stream has it on disk."""
         try:
-            self._spawn(self._publish(site, subject, body, deadline)).result(deadline + _CONNECT_SECONDS)
+            self.spawn(self._publish(site, subject, body, deadline)).result(deadline + _CONNECT_SECONDS)
         except TimeoutError:
             raise unreachable(site, f"no acknowledgement within {deadline:g} s") from None
 
@@ -198,12 +199,12 @@ class NatsTransport:
     def serve(self, subject: str, handler: RequestHandler) -> None:
         """Answer requests of other sites, in threads; several processes that serve a subject share the requests."""
         self._handlers[subject] = handler
-        self._spawn(self._attach_all())
+        self.spawn(self._attach_all())
 
     def consume(self, handler: BatchHandler) -> None:
         """Hand the batches of other sites to `handler`, in the order of each site."""
         self._consumer = handler
-        self._spawn(self._attach_all())
+        self.spawn(self._attach_all())
 
     async def _attach_all(self) -> None:
         """Subscribe to everything that is not subscribed to yet; a server that is down is tried again."""
@@ -336,7 +337,7 @@ class NatsTransport:
     def run(self, work: Coroutine[Any, Any, _T], seconds: float) -> _T:
         """Run a coroutine in the event loop; raise `SiteUnreachable` if it takes longer."""
         try:
-            return self._spawn(work).result(seconds)
+            return self.spawn(work).result(seconds)
         except TimeoutError:
             raise SiteUnreachable(
                 "The NATS server of this site does not answer.", "See: periplus site status."
@@ -346,13 +347,13 @@ class NatsTransport:
         """Close all connections; requests under way fail."""
         self._closed = True
         with contextlib.suppress(Exception):
-            self._spawn(self._close()).result(_CONNECT_SECONDS)
+            self.spawn(self._close()).result(_CONNECT_SECONDS)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(_CONNECT_SECONDS)
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     async def _close(self) -> None:
-        tasks = list(self._tasks.values())
+        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

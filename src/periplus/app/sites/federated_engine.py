@@ -1,0 +1,219 @@
+"""The searcher of a site: its own index at once, and the answers of the whole federation as soon as others are known.
+
+Whatever other sites do, a query is answered: if anything but the query itself fails on the way to them, the answer is
+that of the local index, with a note.
+"""
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from periplus.errors import BadInput, ExpensiveQuery, PeriplusError
+from periplus.records import Query, ResultPage, SearchLimits
+from periplus.settings import Settings
+
+if TYPE_CHECKING:
+    from periplus.search import IndexShard
+    from periplus.sites import FederatedSearcher, Federation, SiteNode
+
+__all__ = ["FederatedEngine"]
+
+_LOG: Final = logging.getLogger("periplus.sites")
+_POLL_SECONDS: Final = 0.5
+_REFRESH_SECONDS: Final = 5.0
+_BOUNDS: Final = "bounds"
+
+
+class FederatedEngine:
+    """Answers queries at one site; implements `SearcherLike`. `run` keeps it up to date, in a thread."""
+
+    def __init__(self, folder: Path, settings: Settings, node: "SiteNode") -> None:
+        from periplus.search import Searcher
+        from periplus.sites import serve_shard
+
+        self._folder, self._settings, self._node = folder, settings, node
+        self.local: Searcher = Searcher.open(folder, settings, may_be_empty=True)
+        self._shard: IndexShard | None = None
+        self._federated: FederatedSearcher | None = None
+        self.federation: Federation | None = None
+        self._names: tuple[str, ...] = ()
+        self._alive: frozenset[str] = frozenset()
+        self._refreshed = 0.0
+        self._sent_generation = -1
+        self._lock = threading.Lock()
+        self.answers: list[Callable[[ResultPage], None]] = []
+        """Called with every answer."""
+        node.data.listen(self._receive_bounds)
+        serve_shard(node.transport, lambda: self._shard)
+
+    def run(self, stopped: threading.Event) -> None:
+        """Open new generations, exchange bounds and follow who is alive, until stopped."""
+        while not stopped.wait(_POLL_SECONDS):
+            try:
+                self.update()
+            except (PeriplusError, OSError, msgspec.MsgspecError) as error:
+                _LOG.warning("What other sites have is not known: %s", error)
+
+    def update(self) -> None:
+        """Do one turn of `run`."""
+        self.local.refresh()
+        changed = self._open_shard()
+        shard = self._shard
+        if shard is None:
+            return
+        names = self._node.topology.names
+        if names != self._names or self.federation is None:
+            self._open_federation(names)
+            changed = True
+        self._send_bounds(shard)
+        alive = frozenset(self._node.alive())
+        due = time.monotonic() - self._refreshed >= _REFRESH_SECONDS
+        if len(names) > 1 and (changed or due or alive != self._alive):
+            self._alive, self._refreshed = alive, time.monotonic()
+            self._refresh()
+
+    def _open_shard(self) -> bool:
+        """Open the index, or its newest generation; return whether there was one."""
+        from periplus.search import IndexShard
+
+        if self._shard is not None:
+            return self._shard.refresh()
+        if self.local.statistics().documents:
+            number = self._node.topology.names.index(self._node.name)
+            self._shard = IndexShard(self._folder, self._settings, number)
+            return True
+        return False
+
+    def _open_federation(self, names: tuple[str, ...]) -> None:
+        from periplus.sites import Federation, ForwardingSettings
+
+        site = self._settings.site
+        own = names.index(self._node.name)
+        forwarding = ForwardingSettings(slack=site.slack, deadline_ms=1000 * site.deadline)
+        federation = Federation(names, own, forwarding)
+        self._names, self.federation, self._federated = names, federation, None
+        for name in names:
+            body = self._node.data.of_site(name, _BOUNDS) if name != self._node.name else None
+            if body is not None:
+                federation.site(name).receive_bounds(body)
+
+    def _receive_bounds(self, site: str, name: str, body: bytes) -> None:
+        if name == _BOUNDS and self.federation is not None:
+            with contextlib.suppress(BadInput):
+                self.federation.site(site).receive_bounds(body)
+                self._refreshed = 0.0
+
+    def _send_bounds(self, shard: "IndexShard") -> None:
+        """Offer the bounds of the newest generation to all sites; how often is up to the index."""
+        from periplus.rank import open_external_signals
+        from periplus.sites import encode_bounds, make_site_bounds
+
+        generation = shard.index.manifest.generation
+        if generation != self._sent_generation and len(self._names) > 1:
+            signals = open_external_signals(self._folder, self._settings.rank)
+            bounds = make_site_bounds(self._node.name, shard.index, signals)
+            self._node.send_data("thresholds", _BOUNDS, encode_bounds(bounds))
+            self._sent_generation = generation
+
+    def _refresh(self) -> None:
+        from periplus.sites import FederatedSearcher, SiteGroup, TransportSites
+
+        federation, shard = self.federation, self._shard
+        assert federation is not None
+        assert shard is not None
+        if self._federated is None:
+            alive = self._node.alive
+            remote = TransportSites(self._node.transport, self._names, lambda name: name in alive())
+            group = SiteGroup(federation.own, shard, remote, len(self._names))
+            self._federated = FederatedSearcher(group, federation, self._settings, self._folder)
+        else:
+            self._federated.refresh()
+        for status in federation.status():
+            if status.trust.state != "trusted":
+                self._node.untrusted[status.site] = status.trust.reason
+            else:
+                self._node.untrusted.pop(status.site, None)
+
+    def search(self, query: Query, limits: SearchLimits | None = None) -> ResultPage:
+        """Answer a query over all sites; over the local index where that fails."""
+        federated = self._federated
+        page = None
+        if federated is not None:
+            try:
+                page = _with_sites(*federated.search_recorded(query, limits))
+            except (ExpensiveQuery, BadInput):
+                raise
+            except Exception as error:
+                _LOG.warning("A query was answered by the local index alone: %s", error, exc_info=error)
+                page = self.local.search(query, limits)
+                note = "Other sites could not be asked."
+                page = msgspec.structs.replace(page, partial=True, notes=(*page.notes, note))
+        if page is None:
+            page = self.local.search(query, limits)
+        for listener in self.answers:
+            listener(page)
+        return page
+
+    def refresh(self) -> bool:
+        """Open the newest commit of the local index; return whether there was a new one."""
+        return self.local.refresh()
+
+    def statistics(self) -> Any:
+        """Return how much there is to search, at all sites that are known."""
+        federated = self._federated
+        return federated.statistics() if federated is not None else self.local.statistics()
+
+    def suggest(self, words: str, size: int = 8) -> tuple[tuple[str, float], ...]:
+        """Return completions, from the local index: they must be there while somebody types."""
+        return self.local.suggest(words, size)
+
+    def cached_page(self, key: int) -> Any:
+        """Return the cached copy of a page, of any site that has it."""
+        page: Any = self.local.cached_page(key)
+        if page is None and self._federated is not None:
+            page = self._federated.cached_page(key)
+        return page
+
+    def cached_blocks(self, key: int) -> Any:
+        """Return the blocks of a cached copy, of any site that has it."""
+        blocks = self.local.cached_blocks(key)
+        if not blocks and self._federated is not None:
+            blocks = self._federated.cached_blocks(key)
+        return blocks
+
+    def page_status(self, url: str) -> Any:
+        """Return whether a URL is in the index of any site."""
+        status = self.local.page_status(url)
+        if not status.indexed and self._federated is not None:
+            status = self._federated.page_status(url)
+        return status
+
+    def record_queries(self, queries: Sequence[tuple[str, str]]) -> None:
+        """Record queries, for completions and for the interests of this site."""
+        self.local.record_queries(queries)
+
+    def index_parts(self) -> Any:
+        """Return the composition of the local index."""
+        return self.local.index_parts()
+
+    def weights(self) -> Any:
+        """Return the weights of ranking."""
+        return self.local.weights()
+
+    def preview(self, query: Query, weights: Mapping[str, float]) -> ResultPage:
+        """Answer a query with other weights."""
+        federated = self._federated
+        return (federated or self.local).preview(query, weights)
+
+
+def _with_sites(page: ResultPage, record: Any) -> ResultPage:
+    answers = tuple(
+        (site.site, site.outcome, round(site.milliseconds, 3), site.results, site.reason) for site in record.sites
+    )
+    return msgspec.structs.replace(page, sites=answers)

@@ -1,0 +1,189 @@
+"""`periplus site up`: the NATS server, the crawl, the index and the search page of one site, until stopped."""
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from periplus.app.jobs.crawl_runner import check_seeds
+from periplus.app.kernel_compilation import compile_kernels
+from periplus.app.observer import SILENT, Observer
+from periplus.app.serving.background_jobs import background_job
+from periplus.app.serving.server_actions import server_actions
+from periplus.app.sites.federated_engine import FederatedEngine
+from periplus.app.sites.site_jobs import crawl_site, index_site
+from periplus.app.sites.site_links import start_nats, write_config
+from periplus.errors import BadInput
+from periplus.files import lock_folder
+from periplus.health import share_health
+from periplus.limits import ResourceMonitor, divide_memory, release_memory
+from periplus.settings import Settings
+from periplus.supervision import start_supervised, supervise_once
+
+if TYPE_CHECKING:
+    from periplus.sites import Batch, NatsServer, SiteFolder, SiteTopology
+
+__all__ = ["run_site"]
+
+_INTEREST_SECONDS: Final = 30.0
+_MAX_RECORD: Final = 64 << 10
+_RESTART_SECONDS: Final = 0.5
+"""After a site has joined: time for its answer to arrive before the NATS server is restarted for it."""
+
+
+def run_site(
+    folder: Path,
+    settings: Settings,
+    seeds: Sequence[str],
+    on_ready: Callable[[str], None],
+    *,
+    every: float = 15.0,
+    crawling: bool = True,
+    observer: Observer = SILENT,
+) -> None:
+    """Run a site until SIGINT or SIGTERM; `on_ready` is called with the URL of its search page.
+
+    Without seeds, the last crawl is resumed, or URLs of other sites are waited for.
+    """
+    from periplus.serve import ApiKeys, run
+    from periplus.sites import SiteFolder
+
+    check_seeds(seeds)
+    site = SiteFolder(folder)
+    site.config()
+    settings = divide_memory(settings)
+    compile_kernels(observer)
+    with lock_folder(folder, "site", "running a site"), share_health(folder), contextlib.ExitStack() as stack:
+        write_config(site, settings.site)
+        server = stack.enter_context(start_nats(site, settings.site))
+        running = stack.enter_context(contextlib.closing(_RunningSite(folder, site, settings, server)))
+        keys = ApiKeys(folder)
+        keys.ensure_file()
+        actions = server_actions(folder, running.engine, settings)
+
+        def ready(url: str) -> None:
+            running.url = url
+            monitor = ResourceMonitor(folder, settings.limits, observer.message, release_memory)
+            stack.enter_context(monitor.running())
+            if crawling:
+                stack.enter_context(background_job(observer, "crawl", crawl_site, folder, settings, list(seeds)))
+            stack.enter_context(background_job(observer, "indexer", index_site, folder, settings, every))
+            on_ready(url)
+
+        run(running.engine, settings.serve, ready, actions, keys)
+
+
+class _RunningSite:
+    """The parts of a site that exchange messages, within one process."""
+
+    def __init__(self, folder: Path, site: "SiteFolder", settings: Settings, server: "NatsServer | None") -> None:
+        from periplus.sites import NatsTransport, ReceivedPages, ReceivedUrls, SiteBuckets, SiteNode
+
+        self._folder, self._site, self._settings, self._server = folder, site, settings, server
+        config = site.config()
+        url = settings.site.nats_url or f"nats://127.0.0.1:{config.client_port}"
+        peers = [other.name for other in site.topology().others(config.name)]
+        stream_bytes = settings.site.stream_mb << 20
+        self.transport = NatsTransport(config.name, url, config.passwords, peers, stream_bytes)
+        self._pages = ReceivedPages(folder, settings.store)
+        self.url = ""
+        self._stopped = threading.Event()
+        handlers = {
+            "urls": ReceivedUrls(site.path).apply,
+            "pages": self._pages.apply,
+            "submissions": self._apply_submissions,
+            "visits": self._apply_visits,
+        }
+        buckets = SiteBuckets(self.transport, settings.site.liveness_seconds)
+        self.node = SiteNode(
+            site,
+            self.transport,
+            settings.site,
+            handlers,
+            self._describe,
+            on_topology=self._follow_topology,
+            on_announcement=buckets.put,
+        )
+        buckets.watch(lambda site, announcement: self.node.resynchronise(announcement))
+        self.engine = FederatedEngine(folder, settings, self.node)
+        self.transport.serve_join(self._accept_join)
+        self._threads = [
+            start_supervised(name, work, self._stopped)
+            for name, work in (
+                ("site", lambda: self.node.run(self._stopped)),
+                ("site-search", lambda: self.engine.run(self._stopped)),
+                ("site-interests", self._send_interests),
+            )
+        ]
+
+    def _describe(self) -> dict[str, Any]:
+        """Return what is announced to other sites."""
+        documents = self.engine.local.statistics().documents if hasattr(self, "engine") else 0
+        return {"url": self.url, "documents": documents, "services": {"serve": "running" if self.url else "starting"}}
+
+    def _accept_join(self, body: bytes) -> bytes:
+        from periplus.sites import SiteRecord
+
+        try:
+            record = msgspec.json.decode(body[:_MAX_RECORD], type=SiteRecord)
+        except msgspec.MsgspecError as error:
+            raise BadInput("The record of a site that joins is not readable.") from error
+        return self.node.accept_join(record)
+
+    def _follow_topology(self, topology: "SiteTopology") -> None:
+        """Link with the sites that there are now; the NATS server reads its configuration when it starts."""
+        timer = threading.Timer(_RESTART_SECONDS, supervise_once("site-links", self._link), (topology,))
+        timer.daemon = True
+        timer.start()
+
+    def _link(self, topology: "SiteTopology") -> None:
+        config = write_config(self._site, self._settings.site)
+        if self._server is not None:
+            self._server.restart()
+        names = [other.name for other in topology.others(config.name)]
+        self.transport.set_peers(names, config.passwords)
+
+    def _apply_submissions(self, batch: "Batch") -> None:
+        """Publish what was submitted at another site; a page that comes again replaces itself."""
+        from periplus.publish import Inbox
+        from periplus.sites import decode_page
+
+        inbox = Inbox(self._folder)
+        for item in batch.items:
+            inbox.add_record(decode_page(item)[0])
+
+    def _apply_visits(self, batch: "Batch") -> None:
+        """Queue visits to pages of this site that were reported elsewhere."""
+        from periplus.signals import append_visit_reports, update_visit_counts
+
+        append_visit_reports(self._folder, batch.items)
+        update_visit_counts(self._folder)
+
+    def _send_interests(self) -> None:
+        """Offer what the people of this site ask and open to the others, as often as it changes enough."""
+        from periplus.sites import ExchangePolicy, encode_interests, read_interests
+
+        policy = ExchangePolicy(self._settings.site.threshold_share, self._settings.site.threshold_seconds)
+        counted = 0.0
+        while not self._stopped.is_set():
+            interests = read_interests(self._folder, self.node.name)
+            changed = abs(interests.readers - counted) / max(counted, 1.0)
+            if policy.is_due(changed, time.monotonic()):
+                still = msgspec.structs.replace(interests, when=0.0)
+                self.node.send_data("statistics", "interests", encode_interests(still))
+                policy.note_sent(time.monotonic())
+                counted = interests.readers
+            self._stopped.wait(_INTEREST_SECONDS)
+
+    def close(self) -> None:
+        """End all threads and connections."""
+        self._stopped.set()
+        for thread in self._threads:
+            thread.join(5)
+        self.node.close()
+        self.transport.close()
+        self._pages.close()
