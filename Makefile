@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-pagerank-shards bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-documents bench-bombs bench-cluster-answers bench-cluster-crawl bench-partitioning bench-scale scale-page bench-cluster-serving demo-cluster demo-sites bench-cluster bench-cluster-kills
+.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-pagerank-shards bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-documents bench-bombs bench-cluster-answers bench-cluster-crawl bench-partitioning bench-scale scale-page bench-cluster-serving demo-cluster demo-sites bench-cluster bench-cluster-kills bench-geo
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -39,7 +39,7 @@ KERNEL_TESTS := $(wildcard tests/*/test_*_kernels*.py) tests/text tests/graph/te
 	tests/graph/test_graph_duplicates.py tests/graph/test_graph_pagerank.py tests/parse/test_parse_text_blocks.py \
 	tests/index/test_index_against_naive.py tests/index/test_index_merge.py tests/index/test_index_words.py tests/index/test_index_site_blocks.py \
 	tests/rank/test_features.py tests/rank/test_learning.py tests/score/test_score.py tests/search/test_snippets.py \
-	tests/query/test_offers.py tests/query/test_query_limits.py
+	tests/query/test_offers.py tests/query/test_query_limits.py tests/sites/placement/test_placement_kernels.py
 KERNEL_RUN = $(BIN)/python -m pytest -n 2 -q -W ignore::RuntimeWarning --hypothesis-profile=few -m 'not slow'
 
 test-slow: setup ## kernel tests without the JIT and with bounds checks, then the tests marked slow
@@ -223,6 +223,9 @@ bench-scale: $(DEV_READY) ## fan-out latency and exchange of 1 to 4,096 shards, 
 
 scale-page: $(DEV_READY) ## regenerate docs/scale.md, its pictures and the coefficients of `periplus plan` from bench/results
 	@$(BIN)/python scripts/write_scale.py
+
+bench-geo: $(DEV_READY) ## crawlers in several places, nearest against hash assignment, and placement of pages (GRAPH= ARGS=--try)
+	@$(BIN)/python bench/geo.py $(if $(GRAPH),--graph $(GRAPH)) $(ARGS)
 
 docs: $(RUN_READY) ## regenerate docs/settings.md, docs/commands.md and the tree in ARCHITECTURE.md
 	@$(BIN)/python scripts/write_docs.py

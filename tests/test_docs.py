@@ -73,7 +73,18 @@ def commands() -> dict[str, object]:
 
 
 def test_the_commands_that_were_promised_are_there() -> None:
-    promised = ["demo", "web", "up", "crawl", "import", "search", "serve", "evaluate", "doctor"]
+    promised = [
+        "demo",
+        "web",
+        "up",
+        "crawl",
+        "import",
+        "search",
+        "serve",
+        "doctor",
+        "evaluate ranking",
+        "evaluate sites",
+    ]
     assert {*promised, "index build", "index stats", "index check"} <= set(commands())
 
 

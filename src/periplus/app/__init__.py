@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from periplus.app.jobs.model_training import ModelList, learn_to_rank, list_ranking_models, use_ranking_model
     from periplus.app.jobs.page_import import import_files, import_proxy_logs
     from periplus.app.jobs.queries import explain_rank, search_folder
+    from periplus.app.jobs.site_evaluation import evaluate_sites
     from periplus.app.jobs.store_jobs import store_statistics, trim_store
     from periplus.app.kernel_compilation import compile_kernels
     from periplus.app.priority import lower_priority
@@ -83,7 +84,7 @@ if TYPE_CHECKING:
     from periplus.app.sites.site_server import run_site
     from periplus.crawl import CrawlStatistics
     from periplus.crawl import CrawlStatus as ShardStatus
-    from periplus.evaluate import Evaluation, Explanation, average_gains
+    from periplus.evaluate import Evaluation, Explanation, FederationReport, average_gains, metric_rows
     from periplus.index import IndexStatistics
     from periplus.rank import ChangedResult, ModelCard
     from periplus.serve import as_json as result_page_as_json
@@ -107,6 +108,7 @@ __all__ = [
     "Evaluation",
     "Explanation",
     "FakeWebAddress",
+    "FederationReport",
     "FileKind",
     "Finding",
     "FolderCheck",
@@ -147,6 +149,7 @@ __all__ = [
     "embed_pages",
     "embedding_status",
     "evaluate_ranking",
+    "evaluate_sites",
     "examine_installation",
     "explain_rank",
     "export_terms",
@@ -167,6 +170,7 @@ __all__ = [
     "list_ranking_models",
     "lower_priority",
     "make_site",
+    "metric_rows",
     "open_cluster_demo",
     "open_demo",
     "open_server",
@@ -245,6 +249,7 @@ _OWN: Final = {
         "fetch_embedding_model",
     ),
     "jobs.evaluation_jobs": ("evaluate_ranking",),
+    "jobs.site_evaluation": ("evaluate_sites",),
     "jobs.index_building": ("build_graph_and_index",),
     "jobs.index_maintenance": (
         "RepairReport",
@@ -311,6 +316,8 @@ _OTHER: Final = {
     "Explanation": ("periplus.evaluate", "Explanation"),
     "Evaluation": ("periplus.evaluate", "Evaluation"),
     "average_gains": ("periplus.evaluate", "average_gains"),
+    "FederationReport": ("periplus.evaluate", "FederationReport"),
+    "metric_rows": ("periplus.evaluate", "metric_rows"),
     "IndexStatistics": ("periplus.index", "IndexStatistics"),
     "ChangedResult": ("periplus.rank", "ChangedResult"),
     "ModelCard": ("periplus.rank", "ModelCard"),

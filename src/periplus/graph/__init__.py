@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from periplus.graph.backlinks import Backlinks
     from periplus.graph.exchange.rounds import Arrivals, Message, Part, Program, Round, run_programs
     from periplus.graph.graph_builder import GraphStatistics, build_graph, build_shard_graph
-    from periplus.graph.ranking.edge_list import RankedEdges, rank_edges
+    from periplus.graph.ranking.edge_list import RankedEdges, rank_edges, read_edges
     from periplus.graph.ranking.rank_plot import plot_ranks
 
 __all__ = [
@@ -57,6 +57,7 @@ __all__ = [
     "learn_synonyms",
     "plot_ranks",
     "rank_edges",
+    "read_edges",
     "read_synonyms",
     "run_programs",
 ]
@@ -65,7 +66,7 @@ _KERNEL_MODULES: Final = {
     "backlinks": ("Backlinks",),
     "exchange.rounds": ("Arrivals", "Message", "Part", "Program", "Round", "run_programs"),
     "graph_builder": ("GraphStatistics", "build_graph", "build_shard_graph"),
-    "ranking.edge_list": ("RankedEdges", "rank_edges"),
+    "ranking.edge_list": ("RankedEdges", "rank_edges", "read_edges"),
     "ranking.rank_plot": ("plot_ranks",),
 }
 _LAZY_NAMES: Final = {name: module for module, names in _KERNEL_MODULES.items() for name in names}

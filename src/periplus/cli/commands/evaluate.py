@@ -1,9 +1,10 @@
-"""`periplus evaluate`: the quality of ranking on judged collections."""
+"""`periplus evaluate`: the quality of ranking on judged collections, and the metrics of a federation of sites."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from typer.core import TyperGroup
 
 from periplus.cli.console import echo, echo_json, log, print_table
 from periplus.cli.console_observer import observe
@@ -11,7 +12,7 @@ from periplus.cli.options import AsJson, with_settings
 from periplus.settings import Settings
 
 if TYPE_CHECKING:
-    from periplus.app import Evaluation
+    from periplus.app import Evaluation, FederationReport
 
 __all__ = ["evaluate"]
 
@@ -21,8 +22,28 @@ _HEAD: Final = (
 )
 
 
+class DefaultCommandGroup(TyperGroup):
+    """A group whose first command is meant if none is named: `periplus evaluate FOLDER`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the name of the first command before arguments that begin with no other name."""
+        names = list(self.commands)
+        if not args or args[0] not in (*names, "--help"):
+            args = [names[0], *args]
+        return super().parse_args(ctx, args)
+
+
+evaluate: Final = typer.Typer(
+    cls=DefaultCommandGroup,
+    help="Measure the quality of ranking on judged collections, or the metrics of a federation of sites.",
+    rich_markup_mode=None,
+    add_completion=False,
+)
+
+
+@evaluate.command("ranking")
 @with_settings()
-def evaluate(
+def ranking(
     folders: Annotated[
         list[Path], typer.Argument(help="Folders with docs.jsonl (or .gz, .zst), queries.jsonl and qrels.tsv.")
     ],
@@ -42,7 +63,7 @@ def evaluate(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Index test collections, run their queries, and compare variants of ranking.
+    """Index test collections, run their queries, and compare variants of ranking; `ranking` may be left out.
 
     The figures are recorded in the data folder too, if there is one: quality/latest.json.
     """
@@ -65,6 +86,69 @@ def evaluate(
         echo(f"{mean.title}: {mean.gain:+.1%} nDCG@10 on average ({mean.low:+.1%} to {mean.high:+.1%})")
     if report is not None:
         echo(f"Report: {report}")
+
+
+@evaluate.command("sites")
+@with_settings()
+def sites(
+    settings: Settings,
+    folders: Annotated[
+        list[Path] | None, typer.Argument(help="Data folders of sites, whose metric logs are read.")
+    ] = None,
+    graph: Annotated[
+        Path | None,
+        typer.Option("--graph", metavar="FILE", help="Simulate crawlers on the edges of a web graph, put on a map."),
+    ] = None,
+    collections: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--collection",
+            metavar="FOLDER",
+            help="Simulate placement and queries with a judged collection and regional interests; may be repeated.",
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="Write an HTML page, its plots as .svg, its figures as .json."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compute the metrics of a federation: crawling, placement, queries, quality (docs/sites-metrics.md)."""
+    from periplus.app import evaluate_sites, metric_rows
+
+    with observe(as_json) as observer:
+        result = evaluate_sites(
+            folders or (), graph=graph, collections=collections or (), report=report, observer=observer
+        )
+    if as_json:
+        echo_json(result.evaluation)
+        return
+    print_table(("metric", "section", "value"), metric_rows(result.evaluation))
+    _echo_simulations(result)
+    if report is not None:
+        echo(f"Report: {report}")
+
+
+def _echo_simulations(result: "FederationReport") -> None:
+    if result.crawls:
+        rows = [
+            (str(c.crawlers), c.assignment, f"{c.download_time:,.0f}", f"{c.links_exchanged:,}", f"{c.balance:.2f}")
+            for c in result.crawls
+        ]
+        print_table(("crawlers", "assignment", "TDT in s", "ICC", "LB"), rows)
+    if result.placements:
+        print_table(
+            ("placement by", "precision", "mean ordinal"),
+            [(p.variant, f"{p.quality.precision:.1%}", f"{p.quality.mean_ordinal:.2f}") for p in result.placements],
+        )
+    if result.evaluation.latency:
+        print_table(
+            ("sites", "queries", "mean ms", "deviation ms", "99 % ms"),
+            [
+                (str(r.sites), f"{r.queries:,}", *(f"{1000 * v:.1f}" for v in (r.mean, r.deviation, r.slow)))
+                for r in result.evaluation.latency
+            ],
+        )
 
 
 def _as_json(folder: Path, evaluation: "Evaluation") -> dict[str, Any]:
