@@ -16,7 +16,7 @@ from periplus.query.forms.term_forms import Restriction, restricted_blocks
 from periplus.query.kernels import match
 from periplus.query.query_budget import QueryBudget
 from periplus.query.query_plan import PhrasePlan, QueryPlan
-from periplus.query.query_tree import Site
+from periplus.query.query_tree import EVERYWHERE, Site
 from periplus.query.term_lookups import TermSet
 from periplus.records import Candidates
 
@@ -97,7 +97,7 @@ def _merge(found: list[match.MatchResult], k: int, *, partial: bool) -> Candidat
     return Candidates(segments[order], documents[order], scores[order], total, exact, partial)
 
 
-_NO_INTS = np.zeros(0, np.int32)
+_NO_INTS, _NO_MASKS = np.zeros(0, np.int32), np.zeros(0, np.uint64)
 _WIDTHS: Final = (3, 2, 4, 2)
 """Columns of the tables of leaves, program, phrases and words."""
 
@@ -112,7 +112,7 @@ def plan_segment(
     if given is None:
         given = given_sets(segment, prepared.filters)
         assert given is not None
-    required = _required(prepared)
+    required, shape = _required(prepared), _shape(prepared)
     places = prepared.leaf_places(segment)
     often = places[:, 0].tolist()
     phrases, words = _lay_phrases(prepared.phrases, often)
@@ -131,11 +131,13 @@ def plan_segment(
         words=numbers[ends[2] : ends[3]].reshape(-1, 2),
         order=numbers[ends[3] :],
         given=sets[0] if len(sets) == 1 and not len(given) else np.concatenate([given, *sets]) if sets else given,
-        shape=_shape(prepared),
+        shape=shape,
         groups=prepared.groups,
         required=np.uint64(required),
         static_weight=float(prepared.scoring.static_weight),
         bonus=float(prepared.bonus),
+        clauses=_clauses(prepared, often) if shape == match.MIXED else _NO_MASKS,
+        simple=int(all(leaf.fields == EVERYWHERE for leaf in prepared.leaves)),
     )
     return pointers.pin(plan)
 
@@ -203,6 +205,29 @@ def _required(prepared: QueryPlan) -> int:
             left = stack.pop()
             stack.append(left | right if operation == match.AND else left & right if operation == match.OR else left)
     return stack[0]
+
+
+def _clauses(prepared: QueryPlan, often: Sequence[int]) -> npt.NDArray[np.uint64]:
+    """Return sets of leaves, as masks, of each of which whatever matches has one: run the program on lists of them.
+
+    often: how many documents have each leaf; the clause that fewest have comes first.
+    """
+    stack: list[list[int]] = []
+    for operation, argument in prepared.program:
+        if operation == match.LEAF:
+            stack.append([1 << argument])
+        elif operation == match.PHRASE:
+            stack.append([1 << leaf for leaf in prepared.phrases[argument].leaves])
+        elif operation in (match.ALL, match.GIVEN):
+            stack.append([])
+        else:
+            right = stack.pop()
+            if operation == match.AND:
+                stack[-1] = stack[-1] + right
+            elif operation == match.OR:  # Of either, any clause will do: those of the same word of a phrase say most.
+                stack[-1] = [one | other for one, other in zip(stack[-1], right, strict=False)]
+    clauses = {mask: sum(count for leaf, count in enumerate(often) if mask >> leaf & 1) for mask in stack[0]}
+    return np.array(sorted(clauses, key=clauses.__getitem__), np.uint64)
 
 
 class ScratchPool(threading.local):

@@ -37,9 +37,13 @@ __all__ = [
     "block_offsets",
     "block_span",
     "build_bitsets",
+    "enter_block",
     "find_block_header",
     "get_postings",
+    "group_offsets",
+    "locate_block",
     "make_tiny_postings",
+    "pass_blocks",
     "read_escaped",
     "seek_posting",
     "term_entry",
@@ -121,8 +125,13 @@ def read_escaped(stream: Any, at: int) -> tuple[int, int, int]:  # pragma: no co
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _locate_block(postings: PostingsReader, entry: Any, header: int) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Return where the postings of a block begin, and the code of their length."""
+def locate_block(postings: PostingsReader, entry: Any, header: int) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Return where the postings of a block begin, with their length if it is long, and the code of their length.
+
+    Parameters
+        postings, entry: the segment, and a term of it that is not sparse
+        header: number of the block's header
+    """
     stream, lengths, shift = postings.stream, entry.begin + 2 + entry.headers, group_shift(entry.encoding)
     group = header >> shift
     at = lengths + (entry.headers + 3) // 4 + np.int64(postings.groups[entry.first_group + group, GROUP_POSTINGS])
@@ -152,7 +161,7 @@ def block_span(postings: PostingsReader, entry: Any, header: int) -> tuple[int, 
         postings, entry: the segment, and a term of it that is not sparse
         header: number of the block's header
     """
-    at, code = _locate_block(postings, entry, header)
+    at, code = locate_block(postings, entry, header)
     if code < LONG_BLOCK:
         return at, at + code + 1
     return at + 1, at + LONG_BLOCK + 2 + np.int64(postings.stream[at])
@@ -172,18 +181,37 @@ def block_bitset(stream: Any, at: int, stop: int) -> Any:  # pragma: no cover - 
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def block_offsets(postings: PostingsReader, entry: Any, header: int) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Return where the postings and where the positions of a block begin; parameters as for `block_span`."""
-    stream, positions, shift = postings.stream, postings.positions, group_shift(entry.encoding)
-    headers = entry.begin + 2
+def group_offsets(postings: PostingsReader, entry: Any, group: int) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Return where the postings and where the positions of a group of blocks begin.
+
+    Parameters
+        postings, entry: the segment, and a term of it that is not sparse
+        group: number of the group among those of the term
+    """
+    row, first = entry.first_group + group, entry.begin + 2 + entry.headers + (entry.headers + 3) // 4
+    return (
+        first + np.int64(postings.groups[row, GROUP_POSTINGS]),
+        entry.positions + np.int64(postings.groups[row, GROUP_POSITIONS]),
+    )
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def pass_blocks(
+    postings: PostingsReader, entry: Any, first: int, header: int, at: int, position: int
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Pass over blocks of a term; of long ones, over their lengths too.
+
+    Parameters
+        postings, entry: the segment, and a term of it that is not sparse
+        first, header: numbers of the first block's header, and of the one after the last; both of one group
+        at, position: where the postings and the positions of the first begin
+    Returns
+        where those of the one after the last begin
+    """
+    stream, positions, headers = postings.stream, postings.positions, entry.begin + 2
     lengths = headers + entry.headers
-    group = header >> shift
-    at = lengths + (entry.headers + 3) // 4 + np.int64(postings.groups[entry.first_group + group, GROUP_POSTINGS])
-    position = entry.positions + np.int64(postings.groups[entry.first_group + group, GROUP_POSITIONS])
-    word = load_uint64(stream, lengths + (group << (shift - 2)))
-    for n in range(group << shift, header):
-        length = np.int64(word & np.uint64(3))
-        word >>= np.uint64(2)
+    for n in range(first, header):
+        length = (np.int64(stream[lengths + (n >> 2)]) >> (2 * (n & 3))) & 3
         if length == LONG_BLOCK:
             size_there, position = read_position_delta(positions, position)
             position += size_there
@@ -201,10 +229,28 @@ def block_offsets(postings: PostingsReader, entry: Any, header: int) -> tuple[in
             else:
                 mask, _, at = read_escaped(stream, at)
                 position = skip_positions(positions, position, ESCAPED, mask)
-    if word & np.uint64(3) == LONG_BLOCK:
-        _, position = read_position_delta(positions, position)
+    return at, position
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def enter_block(
+    postings: PostingsReader, entry: Any, header: int, at: int, position: int
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Return where the postings and the positions of a block are, behind the lengths that long ones begin with."""
+    lengths = entry.begin + 2 + entry.headers
+    if (np.int64(postings.stream[lengths + (header >> 2)]) >> (2 * (header & 3))) & 3 == LONG_BLOCK:
+        _, position = read_position_delta(postings.positions, position)
         at += 1
     return at, position
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def block_offsets(postings: PostingsReader, entry: Any, header: int) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Return where the postings and where the positions of a block begin; parameters as for `block_span`."""
+    group = header >> group_shift(entry.encoding)
+    at, position = group_offsets(postings, entry, group)
+    at, position = pass_blocks(postings, entry, group << group_shift(entry.encoding), header, at, position)
+    return enter_block(postings, entry, header, at, position)
 
 
 @njit(cache=True, nogil=True)

@@ -11,13 +11,13 @@ from periplus.index.kernels.postings_reader import PostingsReader
 from periplus.index.kernels.topk_heap import push, sort_best_first
 from periplus.query.kernels.plan import LEAF_GROUP, Plan, Scratch
 
-__all__ = ["offer", "put_in_order"]
+__all__ = ["all_words", "offer", "put_in_order"]
 
 _ONE = np.uint64(1)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _all_words(plan: Plan, sets: Any) -> Any:  # pragma: no cover - compiled
+def all_words(plan: Plan, sets: Any) -> Any:  # pragma: no cover - compiled
     """Return the set of documents that have every word of the query."""
     result = ~np.uint64(0)
     for group in range(plan.groups):
@@ -42,7 +42,7 @@ def offer(
     Returns
         how many it has now
     """
-    full = _all_words(plan, scratch.sets) if plan.groups > 0 else np.uint64(0)
+    full = all_words(plan, scratch.sets) if plan.groups > 0 else np.uint64(0)
     static, bonus = np.float32(plan.static_weight), np.float32(plan.bonus)
     best_scores, best = scratch.scores[BLOCK : BLOCK + k], scratch.best[0, :k]
     while matched:

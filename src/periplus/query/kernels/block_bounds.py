@@ -1,4 +1,4 @@
-"""The first half of matching: which blocks can hold a match, and what no score in each of them can exceed."""
+"""What no score in a block can exceed, term by term, and the blocks that have all of some terms."""
 
 from typing import Any
 
@@ -30,20 +30,33 @@ from periplus.index.kernels.term_dictionary import (
     ENTRY_POSITIONS,
     read_varint,
 )
-from periplus.query.kernels.plan import ALL, GIVEN, LEAF_DOCUMENTS, LEAF_GROUP, Plan, Scratch, place_of_leaf
+from periplus.query.kernels.plan import LEAF_DOCUMENTS, Plan, Scratch, place_of_leaf
 
-__all__ = ["SLACK", "bound_of", "find_blocks"]
+__all__ = [
+    "LEAP",
+    "SLACK",
+    "add_listed",
+    "add_middling",
+    "add_sparse",
+    "add_within",
+    "bound_of",
+    "intersect",
+    "set_levels",
+    "unpack_sparse",
+]
 
 SLACK = np.float32(1 + 1e-5)
 """Bounds and scores are the same sums in another order: what rounding may make of that."""
-_LEAP = 12
+LEAP = 12
 """A middling term with this many block bytes for each block that is still in question is leapt through by groups."""
 _ONE = np.uint64(1)
 _OFFSET = np.uint64(BLOCK - 1)
 
 
 @njit(cache=True, nogil=True)
-def _unpack(lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int) -> None:  # pragma: no cover - compiled
+def unpack_sparse(
+    lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int
+) -> None:  # pragma: no cover - compiled
     """Unpack a sparse term's postings."""
     stream, row = lists.stream, len(scratch.entry) + leaf
     at, position = plan.place[leaf, ENTRY_BEGIN], plan.place[leaf, ENTRY_POSITIONS]
@@ -64,7 +77,7 @@ def _unpack(lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int) -> N
 
 
 @njit(cache=True, nogil=True)
-def _add_sparse(plan: Plan, scratch: Scratch, leaf: int, must: Any) -> None:  # pragma: no cover - compiled
+def add_sparse(plan: Plan, scratch: Scratch, leaf: int, must: Any) -> None:  # pragma: no cover - compiled
     """Add the bounds of a sparse term to its blocks, those that have all of `must`."""
     bound, have, weight, bit = scratch.bound, scratch.have, plan.weight[leaf], _ONE << np.uint64(leaf)
     last, highest, counts, within = np.int64(-1), np.int64(0), False, plan.leaves[leaf, LEAF_DOCUMENTS]
@@ -118,7 +131,7 @@ def bound_of(
 
 
 @njit(cache=True, nogil=True)
-def _set_levels(lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int) -> None:  # pragma: no cover - compiled
+def set_levels(lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int) -> None:  # pragma: no cover - compiled
     """Work out what each level of a middling term stands for."""
     low = np.float32(lists.stream[plan.place[leaf, ENTRY_BEGIN]])
     high = np.float32(lists.stream[plan.place[leaf, ENTRY_BEGIN] + 1])
@@ -127,7 +140,7 @@ def _set_levels(lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int) 
 
 
 @njit(cache=True, nogil=True)
-def _add_middling(
+def add_middling(
     lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int, must: Any
 ) -> None:  # pragma: no cover - compiled
     """Add the bounds of a middling term to its blocks, those that have all of `must`."""
@@ -151,12 +164,12 @@ def _add_middling(
 
 
 @njit(cache=True, nogil=True)
-def _add_within(
+def add_within(
     lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int, must: Any
 ) -> None:  # pragma: no cover - compiled
     """Do the same for a term that counts in some documents only: in blocks without any of these it does not."""
     allowed, bit = plan.given[plan.leaves[leaf, LEAF_DOCUMENTS]], _ONE << np.uint64(leaf)
-    begin = plan.place[leaf, ENTRY_BEGIN] + 2
+    begin, row = plan.place[leaf, ENTRY_BEGIN] + 2, plan.place[leaf, ENTRY_BITSET_ROW]
     block = np.uint64(np.int64(-1))
     for n in range(plan.place[leaf, ENTRY_HEADERS]):
         head = lists.stream[begin + n]
@@ -165,10 +178,51 @@ def _add_within(
         if step == SKIP_STEP:
             continue
         block += _ONE
-        if allowed[block] != 0 and scratch.have[block] & must == must:
+        documents = allowed[block] & lists.bitsets[row, block] if row >= 0 else allowed[block]
+        if documents and scratch.have[block] & must == must:
             scratch.bound[block] += scratch.level[leaf, head >> np.uint8(4)]
             scratch.have[block] |= bit
             scratch.entry[leaf, block] = n
+
+
+@njit(cache=True, nogil=True)
+def add_listed(
+    lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int, listed: int
+) -> None:  # pragma: no cover - compiled
+    """Add the bounds of a term to those of the blocks listed that have it.
+
+    Parameters
+        lists, plan, scratch: the segment, the query, and its arrays, which have the list
+        leaf: number of a leaf that is not sparse
+        listed: how many blocks are listed
+    """
+    bound, have, found, bit = scratch.bound, scratch.have, scratch.order[0], _ONE << np.uint64(leaf)
+    begin, number = plan.place[leaf, ENTRY_BEGIN] + 2, plan.place[leaf, ENTRY_HEADERS]
+    first, row = plan.place[leaf, ENTRY_FIRST_GROUP], plan.place[leaf, ENTRY_BITSET_ROW]
+    within, shift = plan.leaves[leaf, LEAF_DOCUMENTS], group_shift(plan.place[leaf, ENTRY_ENCODING])
+    groups = group_count(number, plan.place[leaf, ENTRY_ENCODING])
+    group, n, here, head = np.int64(0), np.int64(0), np.int64(-1), np.int64(SKIP_STEP)
+    for i in range(listed):
+        block = np.int64(found[i])
+        documents = lists.bitsets[row, block] if row >= 0 else ~np.uint64(0)
+        if within >= 0:
+            documents &= plan.given[within, block]
+        if documents == 0:
+            continue
+        jump = group
+        while jump + 1 < groups and np.int64(lists.groups[first + jump + 1, GROUP_BLOCK]) <= block:
+            jump += 1
+        if jump > group and here < block:
+            group, n, head = jump, jump << shift, np.int64(SKIP_STEP)
+            here = np.int64(lists.groups[first + jump, GROUP_BLOCK]) - 1
+        while here < block and n < number:
+            head = np.int64(lists.stream[begin + n])
+            here += (head & 15) + (head & 15 != SKIP_STEP)
+            n += 1
+        if here == block and head & 15 != SKIP_STEP:
+            bound[block] += scratch.level[leaf, head >> 4]
+            have[block] |= bit
+            scratch.entry[leaf, block] = n - 1
 
 
 @njit(cache=True, nogil=True)
@@ -293,12 +347,12 @@ def _meet(lists: PostingsReader, plan: Plan, scratch: Scratch) -> int:  # pragma
                 continue
             if kind == BITSET:
                 listed = _meet_wide(lists, plan, scratch, leaf, listed, side, begun)
-            elif begun and kind != SPARSE and listed * _LEAP < plan.place[leaf, ENTRY_HEADERS]:
+            elif begun and kind != SPARSE and listed * LEAP < plan.place[leaf, ENTRY_HEADERS]:
                 listed = _leap(lists, plan, scratch, leaf, listed, side, False)
             else:
                 scratch.common[1 - side, :blocks] = 0
                 if kind == SPARSE:
-                    _unpack(lists, plan, scratch, leaf)
+                    unpack_sparse(lists, plan, scratch, leaf)
                     listed = _meet_sparse(lists, plan, scratch, leaf, side, begun)
                 else:
                     listed = _meet_middling(lists, plan, scratch, leaf, side, begun)
@@ -313,7 +367,7 @@ def _meet(lists: PostingsReader, plan: Plan, scratch: Scratch) -> int:  # pragma
 
 
 @njit(cache=True, nogil=True)
-def _intersect(lists: PostingsReader, plan: Plan, scratch: Scratch) -> int:  # pragma: no cover - compiled
+def intersect(lists: PostingsReader, plan: Plan, scratch: Scratch) -> int:  # pragma: no cover - compiled
     """List the blocks with documents that have all required leaves, with the bounds of all leaves; count them."""
     bound, have, found = scratch.bound, scratch.have, scratch.order[0]
     listed = _meet(lists, plan, scratch)
@@ -327,72 +381,17 @@ def _intersect(lists: PostingsReader, plan: Plan, scratch: Scratch) -> int:  # p
         leaf = plan.order[i]
         kind = plan.place[leaf, ENTRY_ENCODING]
         if kind != SPARSE:
-            _set_levels(lists, plan, scratch, leaf)
+            set_levels(lists, plan, scratch, leaf)
         if plan.required & (_ONE << np.uint64(leaf)):
             if kind == BITSET:
                 _leap(lists, plan, scratch, leaf, listed, 0, True)
             for n in range(listed):
                 bound[found[n]] += bound_of(lists, plan, scratch, leaf, np.int64(found[n]))
         elif kind == SPARSE:
-            _unpack(lists, plan, scratch, leaf)
-            _add_sparse(plan, scratch, leaf, plan.required)
+            unpack_sparse(lists, plan, scratch, leaf)
+            add_sparse(plan, scratch, leaf, plan.required)
         elif plan.leaves[leaf, LEAF_DOCUMENTS] >= 0:
-            _add_within(lists, plan, scratch, leaf, plan.required)
+            add_within(lists, plan, scratch, leaf, plan.required)
         else:
-            _add_middling(lists, plan, scratch, leaf, plan.required)
+            add_middling(lists, plan, scratch, leaf, plan.required)
     return listed
-
-
-@njit(cache=True, nogil=True)
-def _unite(lists: PostingsReader, plan: Plan, scratch: Scratch) -> int:  # pragma: no cover - compiled
-    """List the blocks that have any leaf (all blocks, where the program needs none), with their bounds; count them."""
-    have, found = scratch.have, scratch.order[0]
-    for i in range(len(plan.order)):
-        leaf = plan.order[i]
-        kind = plan.place[leaf, ENTRY_ENCODING]
-        if kind == SPARSE:
-            _unpack(lists, plan, scratch, leaf)
-            _add_sparse(plan, scratch, leaf, np.uint64(0))
-        else:
-            _set_levels(lists, plan, scratch, leaf)
-            if plan.leaves[leaf, LEAF_DOCUMENTS] >= 0:
-                _add_within(lists, plan, scratch, leaf, np.uint64(0))
-            else:
-                _add_middling(lists, plan, scratch, leaf, np.uint64(0))
-    everything = False
-    for step in range(len(plan.program)):
-        everything |= plan.program[step, 0] in (ALL, GIVEN)
-    count = np.uint64(0)
-    for block in range(len(lists.live)):
-        found[count] = block
-        count += np.uint64(everything or have[block] != 0)
-    return np.int64(count)
-
-
-@njit(cache=True, nogil=True)
-def find_blocks(lists: PostingsReader, plan: Plan, scratch: Scratch) -> int:  # pragma: no cover - compiled
-    """Write the blocks that can match to `scratch.order[0]`, ascending, and what they can score to `scratch.bound`."""
-    blocks = len(lists.live)
-    bound, have, found = scratch.bound, scratch.have, scratch.order[0]
-    if plan.required:
-        count = _intersect(lists, plan, scratch)
-    else:
-        bound[:blocks] = 0
-        have[:blocks] = 0
-        count = _unite(lists, plan, scratch)
-    static, bonus = np.float32(plan.static_weight), np.float32(plan.bonus)
-    if len(lists.block_static) and static > 0:
-        for i in range(count):
-            bound[found[i]] += static * lists.block_static[found[i]]
-    if plan.groups:
-        words = np.zeros(plan.groups, np.uint64)
-        for leaf in range(len(plan.leaves)):
-            if plan.leaves[leaf, LEAF_GROUP] >= 0:
-                words[plan.leaves[leaf, LEAF_GROUP]] |= _ONE << np.uint64(leaf)
-        for i in range(count):
-            every = True
-            for word in words:
-                every &= (have[found[i]] & word) != 0
-            if every:
-                bound[found[i]] += bonus
-    return count

@@ -13,20 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
-from periplus.accel.bit_ops import lowest_bit, popcount
+from periplus.accel.bit_ops import popcount
 from periplus.accel.pointers import PinnedArrays, pin
-from periplus.index.kernels.postings_format import BLOCK, BODY_ONLY, ESCAPED, SPARSE
-from periplus.index.kernels.postings_reader import (
-    PostingsReader,
-    block_span,
-    get_postings,
-    make_tiny_postings,
-    read_escaped,
-)
-from periplus.index.kernels.term_dictionary import ENTRY_ENCODING, ENTRY_FREQUENCY
+from periplus.index.kernels.postings_format import BLOCK
+from periplus.index.kernels.postings_reader import PostingsReader, get_postings, make_tiny_postings
 from periplus.query.kernels.best_documents import offer, put_in_order
-from periplus.query.kernels.block_bounds import SLACK, bound_of, find_blocks
+from periplus.query.kernels.block_bounds import SLACK
+from periplus.query.kernels.block_finder import find_blocks
 from periplus.query.kernels.block_order import choose
+from periplus.query.kernels.block_scores import has_all, open_block, read_sets, score_sets, within_reach
 from periplus.query.kernels.boolean_program import may_match, run_program
 from periplus.query.kernels.plan import (
     ALL,
@@ -34,8 +29,6 @@ from periplus.query.kernels.plan import (
     EVERY,
     GIVEN,
     LEAF,
-    LEAF_DOCUMENTS,
-    LEAF_FIELDS,
     MAX_LEAVES,
     MIXED,
     OR,
@@ -50,7 +43,6 @@ from periplus.query.kernels.plan import (
     get_plan,
     get_scratch,
     make_scratch,
-    place_of_leaf,
     scan_work,
 )
 
@@ -76,7 +68,6 @@ __all__ = [
     "match_best",
 ]
 
-_ONE = np.uint64(1)
 UNBOUNDED = 1 << 62
 TURN = 1 << 20
 """Work units, postings and positions decoded, after which the time is looked at: a few milliseconds, and more than most
@@ -107,135 +98,54 @@ class MatchResult(NamedTuple):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _find_postings(
-    lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int, block: int
-) -> None:  # pragma: no cover - compiled
-    """Note where a leaf's postings in a block are: in the stream, or for a sparse one among those unpacked."""
-    entry = np.int64(scratch.entry[leaf, block])
-    if plan.place[leaf, ENTRY_ENCODING] == SPARSE:
-        at = stop = entry
-        while stop < plan.place[leaf, ENTRY_FREQUENCY] and scratch.sparse[leaf, stop] >> 30 == block:
-            stop += 1
-    else:
-        at, stop = block_span(lists, place_of_leaf(plan, leaf), entry)
-    scratch.spots[leaf, 0], scratch.spots[leaf, 1] = at, stop
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _score(
-    lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int, block: int, highest: Any
+def _match_simple(
+    lists: PostingsReader, plan: Plan, scratch: Scratch, block: int, least: Any, counts: bool, scores: bool
 ) -> tuple[Any, Any]:  # pragma: no cover - compiled
-    """Add a leaf's scores in the open block; give its documents where it counts, and the highest score so far."""
-    at, stop, found = scratch.spots[leaf, 0], scratch.spots[leaf, 1], np.uint64(0)
-    scores, weight, fields = scratch.scores, plan.weight[leaf], np.int64(plan.leaves[leaf, LEAF_FIELDS])
-    if plan.place[leaf, ENTRY_ENCODING] == SPARSE:
-        for n in range(at, stop):
-            posting = scratch.sparse[leaf, n]
-            if fields & (posting >> 16) & 255:
-                offset = (posting >> 24) & (BLOCK - 1)
-                found |= _ONE << np.uint64(offset)
-                scores[offset] += weight * np.float32((posting >> 8) & 255)
-                highest = max(highest, scores[offset])
-        return found, highest
-    stream, plain_impact, base = lists.stream, lists.plain_impact, block * ESCAPED * BLOCK
-    while at < stop:
-        byte = np.int64(stream[at])
-        if byte < ESCAPED << 6:
-            mask, impact = np.int64(BODY_ONLY), plain_impact[base + byte]
-            at += 1
-        else:
-            mask, wide_impact, at = read_escaped(stream, at + 1)
-            impact = np.uint8(wide_impact)
-        if fields & mask:
-            offset = byte & (BLOCK - 1)
-            found |= _ONE << np.uint64(offset)
-            scores[offset] += weight * np.float32(impact)
-            highest = max(highest, scores[offset])
-    return found, highest
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _highest_of(scores: Any, documents: Any) -> Any:  # pragma: no cover - compiled
-    """Return the highest score of some documents of the open block."""
-    highest = np.float32(0)
-    while documents:
-        highest = max(highest, scores[lowest_bit(documents)])
-        documents &= documents - _ONE
-    return highest
-
-
-@njit(cache=True, nogil=True)
-def _score_within(
-    lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int, block: int, allowed: Any, highest: Any
-) -> tuple[Any, Any]:  # pragma: no cover - compiled
-    """Do the same for a leaf that counts in some documents of the block only."""
-    # Few leaves are of this kind: the scores of the other documents are put back, and `_score` needs no test for it.
-    before = scratch.scores[:BLOCK].copy()
-    documents, _ = _score(lists, plan, scratch, leaf, block, highest)
-    excluded = documents & ~allowed
-    while excluded:
-        offset = lowest_bit(excluded)
-        excluded &= excluded - _ONE
-        scratch.scores[offset] = before[offset]
-    return documents & allowed, max(highest, _highest_of(scratch.scores, documents & allowed))
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _open(
-    lists: PostingsReader, plan: Plan, scratch: Scratch, block: int, possible: Any, least: Any
-) -> Any:  # pragma: no cover - compiled
-    """Read a block's postings: the set of documents of each leaf, and the scores. Give which of `possible` can match.
-
-    Stops, giving none, as soon as no score can reach `least`.
-    """
-    scores, sets, have, order = scratch.scores, scratch.sets, scratch.have[block], plan.order
-    some = np.uint64(0)
-    for offset in range(BLOCK):
-        scores[offset] = 0
-    left, highest = scratch.bound[block], np.float32(0)
-    for i in range(len(order)):
-        leaf = order[i]
-        bit = _ONE << np.uint64(leaf)
-        if not have & bit:
-            sets[0, leaf] = 0
-            continue
-        _find_postings(lists, plan, scratch, leaf, block)
-        scratch.progress[WORK] += scratch.spots[leaf, 1] - scratch.spots[leaf, 0]
-        if plan.leaves[leaf, LEAF_DOCUMENTS] < 0:
-            found, highest = _score(lists, plan, scratch, leaf, block, highest)
-        else:
-            allowed = plan.given[plan.leaves[leaf, LEAF_DOCUMENTS], block]
-            found, highest = _score_within(lists, plan, scratch, leaf, block, allowed, highest)
-        sets[0, leaf] = found
-        some |= found
-        if plan.required & bit:
-            possible &= found
-        if least > 0 and (plan.required or plan.shape == SOME):
-            left -= bound_of(lists, plan, scratch, leaf, block)
-            if plan.required:
-                highest = _highest_of(scores, possible)
-            if (highest + left) * SLACK < least:
-                return np.uint64(0)
-    return possible & some if plan.shape == SOME else possible
+    """Do what `_matching` does for a simple plan: by sets of documents, before any score."""
+    possible = read_sets(lists, plan, scratch, block)
+    phrases = plan.shape == MIXED and len(plan.phrases) > 0
+    if plan.shape == MIXED:
+        possible = has_all(plan, scratch, possible)
+        if possible and (not phrases or counts or least <= 0):
+            possible = run_program(lists, plan, scratch, block, possible, np.float32(-1))
+            phrases = False
+    if not possible or not scores:
+        return possible, np.uint64(0)
+    chosen, most = possible, np.float32(-1)
+    if least > 0:
+        chosen, most = within_reach(lists, plan, scratch, block, possible, least)
+    if chosen:
+        chosen = score_sets(lists, plan, scratch, block, chosen, least, most)
+    if phrases:
+        if chosen:
+            chosen = run_program(lists, plan, scratch, block, chosen, least)
+        possible = chosen
+    return possible, chosen
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _matching(
-    lists: PostingsReader, plan: Plan, scratch: Scratch, block: int, least: Any
-) -> Any:  # pragma: no cover - compiled
-    """Open a block; give the documents that match, but for some that score below `least`."""
+    lists: PostingsReader, plan: Plan, scratch: Scratch, block: int, least: Any, counts: bool, scores: bool
+) -> tuple[Any, Any]:  # pragma: no cover - compiled
+    """Open a block; return the documents that match, and those of them that are scored: but for some below `least`.
+
+    counts: whether the first set has to be exact; scores: whether the second is needed.
+    """
     scratch.progress[WORK] += _BLOCK_WORK
+    if plan.simple and (plan.shape == SOME or len(plan.clauses) > 0):
+        return _match_simple(lists, plan, scratch, block, least, counts, scores)
+    least = np.float32(-1) if counts else least
     if plan.shape == MIXED and not may_match(plan, block, scratch.have[block], scratch.sets[1]):
-        return np.uint64(0)
-    possible = scratch.common[0, block] if plan.required else lists.live[block]
+        return np.uint64(0), np.uint64(0)
+    possible = scratch.common[0, block] if plan.required and len(plan.clauses) == 0 else lists.live[block]
     # With nothing to be left out by its score, a phrase is looked at first: few documents will have it.
     early = plan.shape == QUOTE and least <= 0
     for turn in range(2):
         if possible and (turn == 0) == early:
             possible = run_program(lists, plan, scratch, block, possible, least) if plan.shape >= QUOTE else possible
         elif possible:
-            possible = _open(lists, plan, scratch, block, possible, least)
-    return possible
+            possible = open_block(lists, plan, scratch, block, possible, least)
+    return possible, possible
 
 
 @njit(cache=True, nogil=True)
@@ -258,6 +168,7 @@ def match_best(
         progress[:WORK_LIMIT] = 0
         progress[0], progress[2], progress[8] = 1, -1, 1
         progress[3] = find_blocks(lists, plan, scratch)
+        scratch.spots[:, 4] = scratch.spots[:, 6] = -1
         progress[WORK] = scan_work(plan, len(lists.live))
     bound, chosen, count = scratch.bound, scratch.order[1], progress[3]
     choosy, whole = count_blocks == 0, progress[9]
@@ -280,7 +191,7 @@ def match_best(
                 break
             # Below the least score there is nothing to find, only to count: that is left to phase 2 where it is much.
             prunes = phase < 2 and least > 0 and whole >= count_blocks
-            matched = _matching(lists, plan, scratch, block, least if prunes else np.float32(-1))
+            matched, scored = _matching(lists, plan, scratch, block, least, not prunes, phase < 2)
             bound[block] = 0 if prunes and not choosy else -1
             if phase == 2:
                 counted += popcount(matched)
@@ -288,8 +199,8 @@ def match_best(
             whole += not prunes
             if choosy or not prunes:
                 total += popcount(matched)
-            if matched:
-                kept = offer(lists, plan, scratch, block, matched, kept, k)
+            if scored:
+                kept = offer(lists, plan, scratch, block, scored, kept, k)
         if not done:
             break
         progress[2] = -1
@@ -357,6 +268,8 @@ def warm() -> None:
         np.uint64(1),
         0.5,
         0.5,
+        np.ones(1, np.uint64),
+        1,
     )
     scratch = pin(make_scratch(1, 1, 3, True, 10))
     match(pin(make_tiny_postings()), pin(plan), scratch, 10, 10)

@@ -7,14 +7,30 @@ import numpy as np
 from periplus.accel import njit
 from periplus.index.kernels.inversion import FIELD_SHIFT
 from periplus.index.kernels.positions import keep_followed, read_positions, skip_positions
-from periplus.index.kernels.postings_format import BLOCK, BODY_ONLY, ESCAPED, SPARSE
-from periplus.index.kernels.postings_reader import PostingsReader, block_offsets, read_escaped
+from periplus.index.kernels.postings_format import BLOCK, BODY_ONLY, ESCAPED, SPARSE, group_shift
+from periplus.index.kernels.postings_reader import PostingsReader, enter_block, group_offsets, pass_blocks, read_escaped
 from periplus.query.kernels.plan import WORK, Plan, Scratch, place_of_leaf
 
 __all__ = ["has_phrase"]
 
 _READ_WORK = 8
 """Work units of finding the positions of a posting, besides reading them."""
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _find_positions(
+    lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int, header: int
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Return where the postings and the positions of a block begin: from the block before, if it is of the group."""
+    place, first = place_of_leaf(plan, leaf), scratch.spots[leaf, 6]
+    shift = group_shift(place.encoding)
+    at, position = scratch.spots[leaf, 7], scratch.spots[leaf, 8]
+    if first < 0 or first > header or first >> shift != header >> shift:
+        first = header >> shift << shift
+        at, position = group_offsets(lists, place, header >> shift)
+    at, position = pass_blocks(lists, place, first, header, at, position)
+    scratch.spots[leaf, 6], scratch.spots[leaf, 7], scratch.spots[leaf, 8] = header, at, position
+    return enter_block(lists, place, header, at, position)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -36,7 +52,7 @@ def _read(
         )
     at, position = scratch.spots[leaf, 2], scratch.spots[leaf, 3]
     if position < 0:
-        at, position = block_offsets(lists, place, np.int64(scratch.entry[leaf, block]))
+        at, position = _find_positions(lists, plan, scratch, leaf, np.int64(scratch.entry[leaf, block]))
     stream = lists.stream
     while True:
         byte = np.int64(stream[at])

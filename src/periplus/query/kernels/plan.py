@@ -94,6 +94,10 @@ class Plan(NamedTuple):
     """Leaves without which nothing can match."""
     static_weight: float
     bonus: float
+    clauses: npt.NDArray[np.uint64]
+    """Sets of leaves, as masks: what matches has a leaf of each of them; the rarest first. Of mixed programs only."""
+    simple: int
+    """1 if the leaves count in all fields: then the documents of a block that match are those of its sets."""
 
 
 class Scratch(NamedTuple):
@@ -120,13 +124,16 @@ class Scratch(NamedTuple):
     """By offset in the open block; behind them, the scores of the best so far."""
     spots: npt.NDArray[np.int64]
     """By leaf, in the open block: where its postings begin and end; the posting whose positions were read last, and
-    where they begin (-1: not known yet)."""
+    where they begin (-1: not known yet); the header of the block whose postings were found last (-1: none), and where
+    these begin; the header of the block whose positions were found last, and where its postings and these begin."""
     places: npt.NDArray[np.int64]
     """Two rows of positions."""
     best: npt.NDArray[np.int32]
     """The best documents so far; in the end, in a second row, the bits of their scores."""
     progress: npt.NDArray[np.int64]
     """How far a query has got, for one that is run in several turns: see `match`."""
+    reach: npt.NDArray[np.float32]
+    """By leaf: the most that it adds to a score in the open block."""
 
 
 def make_scratch(blocks: int, leaves: int, steps: int, phrases: bool, best: int) -> Scratch:
@@ -141,10 +148,11 @@ def make_scratch(blocks: int, leaves: int, steps: int, phrases: bool, best: int)
         np.zeros((2 * leaves if phrases else leaves, BLOCKED_MIN_DOCUMENTS), np.int64),
         np.zeros((2, max(leaves, steps + 1)), np.uint64),
         np.zeros(BLOCK + best, np.float32),
-        np.zeros((leaves, 4), np.int64),
+        np.zeros((leaves, 9), np.int64),
         np.zeros((2, MOST_POSITIONS if phrases else 1), np.int64),
         np.zeros((2, best), np.int32),
         np.zeros(PROGRESS, np.int64),
+        np.zeros(leaves, np.float32),
     )
 
 
@@ -165,6 +173,8 @@ def get_plan(addresses: Any) -> Plan:  # pragma: no cover - compiled
         scalar(addresses, 10, np.uint64),
         scalar(addresses, 11, np.float64),
         scalar(addresses, 12, np.float64),
+        array_1d(addresses, 13, np.uint64),
+        scalar(addresses, 14, np.int64),
     )
 
 
@@ -185,6 +195,7 @@ def get_scratch(addresses: Any) -> Scratch:  # pragma: no cover - compiled
         array_2d(addresses, 10, np.int64),
         array_2d(addresses, 11, np.int32),
         array_1d(addresses, 12, np.int64),
+        array_1d(addresses, 13, np.float32),
     )
 
 
