@@ -46,6 +46,8 @@ class FederatedEngine:
         self._alive: frozenset[str] = frozenset()
         self._refreshed = 0.0
         self._sent_generation = -1
+        self._changed = False
+        """Whether answers may have changed since `refresh` was called: others came, went, or have new pages."""
         self._lock = threading.Lock()
         self.answers: list[Callable[[ResultPage], None]] = []
         """Called with every answer."""
@@ -62,7 +64,7 @@ class FederatedEngine:
 
     def update(self) -> None:
         """Do one turn of `run`."""
-        self.local.refresh()
+        self._changed |= self.local.refresh()
         changed = self._open_shard()
         shard = self._shard
         if shard is None:
@@ -75,6 +77,7 @@ class FederatedEngine:
         alive = frozenset(self._node.alive())
         due = time.monotonic() - self._refreshed >= _REFRESH_SECONDS
         if len(names) > 1 and (changed or due or alive != self._alive):
+            self._changed |= alive != self._alive
             self._alive, self._refreshed = alive, time.monotonic()
             self._refresh()
 
@@ -132,8 +135,9 @@ class FederatedEngine:
             remote = TransportSites(self._node.transport, self._names, lambda name: name in alive())
             group = SiteGroup(federation.own, shard, remote, len(self._names))
             self._federated = FederatedSearcher(group, federation, self._settings, self._folder)
-        else:
-            self._federated.refresh()
+            self._changed = True
+        elif self._federated.refresh():
+            self._changed = True
         for status in federation.status():
             if status.trust.state != "trusted":
                 self._node.untrusted[status.site] = status.trust.reason
@@ -161,8 +165,9 @@ class FederatedEngine:
         return page
 
     def refresh(self) -> bool:
-        """Open the newest commit of the local index; return whether there was a new one."""
-        return self.local.refresh()
+        """Open the newest commit of the local index; return whether that, or what other sites have, has changed."""
+        changed, self._changed = self._changed, False
+        return self.local.refresh() or changed
 
     def statistics(self) -> Any:
         """Return how much there is to search, at all sites that are known."""

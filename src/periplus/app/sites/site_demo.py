@@ -35,11 +35,13 @@ __all__ = ["SiteDemo", "SiteDemoAnswer", "open_site_demo"]
 
 DELAYS: Final = (0.005, 0.06, 0.12)
 """One way between the first and second, first and third, second and third site, in seconds."""
-_ASK_SECONDS: Final = 30.0
+_ASK_SECONDS: Final = 90.0
 _WAIT_SECONDS: Final = 300.0
 _POLL_SECONDS: Final = 0.25
 _SETTLED_SECONDS: Final = 4.0
 _QUERIES: Final = 3
+_ENTRY_BYTES: Final = 24
+"""Of `masters.bin`, for each page and for its header."""
 _HOSTS_FILE: Final = "fakeweb.hosts"
 _GEOIP_FILE: Final = "places.mmdb"
 
@@ -121,17 +123,19 @@ class SiteDemo:
             fetch=change(settings.fetch, allow=("127.0.0.0/8",), hosts_file=str(self._folder / _HOSTS_FILE)),
             frontier=change(settings.frontier, delay=0.0, delay_factor=0.0, max_delay=0.0),
             crawl=change(settings.crawl, scope="web", checkpoint_seconds=2.0),
-            serve=change(settings.serve, port=port, workers=1, expensive_process=False),
-            search=change(settings.search, budget_ms=5_000),
+            serve=change(
+                settings.serve, port=port, workers=1, expensive_process=False, deadline=60.0, slow_query_ms=0.0
+            ),
+            search=change(settings.search, budget_ms=30_000),
             site=change(
                 settings.site,
                 place=(region.latitude, region.longitude),
                 languages=(region.language,),
                 geoip_file=str(self._folder / _GEOIP_FILE),
                 heartbeat_seconds=0.5,
-                liveness_seconds=3.0,
+                liveness_seconds=8.0,
                 batch_seconds=0.5,
-                deadline=3.0,
+                deadline=20.0,
             ),
         )
 
@@ -222,9 +226,11 @@ class SiteDemo:
         waiting = sum(peer.outbox_batches for peer in status.peers) if status is not None else None
         spooled = sum(1 for _ in (folder / "site" / "received" / "urls").glob("*.urls"))
         state = crawl.get("state") if crawl else None
-        idle = 0 if state == "idle" and not waiting else None
-        documents = status.documents if status is not None else None
-        return (idle, documents, spooled, _size(folder / "site" / "masters.bin"))
+        fetched = int(crawl.get("statistics", {}).get("pages", 0)) if crawl else 0
+        placed = _size(folder / "site" / "masters.bin") // _ENTRY_BYTES - 1
+        idle = 0 if state == "idle" and not waiting and not spooled and placed >= fetched > 0 else None
+        documents = status.documents if status is not None and status.documents else None
+        return (idle, documents, placed)
 
     def measure(self) -> DemoMetrics:
         """Return what has been crawled, placed and exchanged so far."""
@@ -283,12 +289,25 @@ class SiteDemo:
     def _ask(self, name: str, region: str, words: str, urls: frozenset[str]) -> SiteDemoAnswer:
         address = f"{self.url(name)}api/search?{urllib.parse.urlencode({'q': words, 'count': 3})}"
         began = time.monotonic()
-        with urllib.request.urlopen(address, timeout=_ASK_SECONDS) as response:
-            answer: dict[str, Any] = json.loads(response.read())
+        answer = self._fetch(address)
         seconds = time.monotonic() - began
         sites = tuple((site["site"], site["outcome"], site["milliseconds"]) for site in answer.get("sites", ()))
         correct = any(hit["url"] in urls for hit in answer["results"])
         return SiteDemoAnswer(name, region, words, correct, seconds, sites, tuple(answer.get("notes", ())))
+
+    @staticmethod
+    def _fetch(address: str) -> dict[str, Any]:
+        """Return the answer of a site; one that has just started may need a few attempts."""
+        limit = time.monotonic() + _WAIT_SECONDS
+        while True:
+            try:
+                with urllib.request.urlopen(address, timeout=_ASK_SECONDS) as response:
+                    answer: dict[str, Any] = json.loads(response.read())
+                    return answer
+            except OSError as error:
+                if time.monotonic() > limit:
+                    raise SiteError(f"No answer from {address}: {error}.") from error
+            time.sleep(1.0)
 
     def cut_off(self, name: str) -> float:
         """Cut all links of a site; return after how many seconds the others notice."""

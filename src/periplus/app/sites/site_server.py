@@ -13,6 +13,7 @@ from periplus.app.jobs.crawl_runner import check_seeds
 from periplus.app.kernel_compilation import compile_kernels
 from periplus.app.observer import SILENT, Observer
 from periplus.app.serving.background_jobs import background_job
+from periplus.app.serving.search_process import warm_up
 from periplus.app.serving.server_actions import server_actions
 from periplus.app.sites.federated_engine import FederatedEngine
 from periplus.app.sites.site_jobs import crawl_site, index_site
@@ -67,6 +68,9 @@ def run_site(
 
         def ready(url: str) -> None:
             running.url = url
+            # The first search loads the compiled kernels: no request should wait for that.
+            warm = supervise_once("warm-up", warm_up)
+            threading.Thread(target=warm, args=(running.engine.local,), daemon=True).start()
             monitor = ResourceMonitor(folder, settings.limits, observer.message, release_memory)
             stack.enter_context(monitor.running())
             if crawling:
