@@ -173,6 +173,33 @@ def test_a_site_does_not_see_what_others_exchange(sites: _Sites) -> None:
             transport.close()
 
 
+def test_a_site_can_use_no_more_of_the_disk_of_another_than_its_share(sites: _Sites) -> None:
+    import nats
+
+    transport = sites.transport("c")
+
+    async def fill(name: str, size: int) -> bool:
+        stream = (await transport.client("a")).jetstream(domain="a", timeout=5)
+        try:
+            await stream.add_stream(name=name, subjects=[name], max_bytes=size)
+        except nats.js.errors.ServiceUnavailableError:
+            return False  # the link is not there yet
+        return True
+
+    def filled() -> bool:
+        try:
+            return transport.run(fill("some", 1 << 20), 10)
+        except nats.errors.Error:
+            return False
+
+    try:
+        _wait(filled)
+        with pytest.raises(nats.js.errors.APIError, match=r"insufficient|limit|exceed"):
+            transport.run(fill("much", 200 << 20), 10)
+    finally:
+        transport.close()
+
+
 def _noted(transport: NatsTransport, heard: list[bytes]) -> bool:
     try:
         transport.request("a", "note", b"secret", 1.0)

@@ -12,6 +12,7 @@ from periplus.errors import BadBatch
 from periplus.hashing import fingerprint_text
 from periplus.records import FetchRecord, FetchRequest, Outcome, Page, VisitReport
 from periplus.settings import StoreSettings
+from periplus.sites.exchange import received_pages
 from periplus.sites.exchange.page_distributor import MasterLog, PageDistributor
 from periplus.sites.exchange.received_pages import ReceivedPages, decode_page, encode_page
 from periplus.sites.exchange.site_shard import ReceivedUrls, SiteShard
@@ -104,6 +105,17 @@ def test_links_of_other_sites_stay_on_disk_until_a_snapshot_reflects_them(tmp_pa
     assert not list((tmp_path / "received" / "urls").iterdir())
 
 
+def test_links_of_other_sites_have_numbers_that_a_crawl_can_have(tmp_path: Path) -> None:
+    _, keys = make_sites(tmp_path, ("a", "b"))
+    numbers = [(-(1 << 60), float("nan"), -1), (1 << 60, float("inf"), 1 << 60), (3, 1e300, 1), (4, 0.5, 2)]
+    items = [UrlItem(f"http://a.example/{n}", *values) for n, values in enumerate(numbers)]
+    ReceivedUrls(tmp_path).apply(Batch(BatchHeader(NETWORK, "b", "a", "urls", "lane", 1, 4, 10), items))
+    with Outbox(tmp_path / "outbox", "crawl", keys["a"], NETWORK, "a") as outbox:
+        (message,) = SiteShard(tmp_path, tmp_path, "a", _Owners(), outbox).receive()
+    received = [(link.depth, link.rank, link.hops) for link in message.links]
+    assert received == [(0, 0.0, 0), (1_000, 0.0, 1_000), (3, 1_000.0, 1), (4, 0.5, 2)]
+
+
 def test_a_robots_txt_on_a_host_of_another_site_is_fetched_here(tmp_path: Path) -> None:
     _, keys = make_sites(tmp_path, ("a", "b"))
     with Outbox(tmp_path / "outbox", "crawl", keys["a"], NETWORK, "a") as outbox:
@@ -157,6 +169,25 @@ def test_a_page_that_is_not_what_it_says_is_refused(tmp_path: Path) -> None:
     record, response = decode_page(bad[3])
     assert (record.url, response) == ("http://a.example/1", b"")
     received.close()
+
+
+def test_pages_that_are_too_large_together_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(received_pages, "_MAX_PAGES", 300_000)
+    received = ReceivedPages(tmp_path, StoreSettings())
+    items = [encode_page(_record(f"http://a.example/{n}"), bytes(100_000)) for n in range(4)]
+    assert sum(len(item.record) + len(item.response) for item in items) < 10_000
+    with pytest.raises(BadBatch, match="allowed"):
+        received.apply(Batch(BatchHeader(NETWORK, "b", "a", "pages", "lane", 1, 4, 10), items))
+    assert received.pages == 0
+    received.apply(Batch(BatchHeader(NETWORK, "b", "a", "pages", "lane", 2, 2, 10), items[:2]))
+    assert received.pages == 2
+    received.close()
+
+
+@pytest.mark.parametrize("when", [float("nan"), float("inf")])
+def test_a_page_without_a_time_is_refused(tmp_path: Path, when: float) -> None:
+    with pytest.raises(BadBatch, match="time"):
+        ReceivedPages(tmp_path, StoreSettings()).apply(_batch(_record("http://a.example/1", when)))
 
 
 def test_pages_go_to_their_masters_once_and_are_gone_here(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Sites that announce themselves within one process: who is alive, what is fetched again, and what status says."""
 
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,11 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from periplus.errors import BadInput
+from periplus.errors import BadBatch, BadInput, SiteUnreachable
 from periplus.settings import SiteSettings
 from periplus.sites import LocalNetwork, Place, SiteTopology
 from periplus.sites.messaging.batches import UrlItem
 from periplus.sites.messaging.liveness import LivenessTable, SiteAnnouncement, decode_announcement
+from periplus.sites.site_data import fetch_data
 from periplus.sites.site_folder import SiteConfig, SiteFolder, decode_token, new_site_record
 from periplus.sites.site_node import SiteNode
 from periplus.sites.site_status import read_site_status
@@ -136,6 +138,48 @@ def test_new_versions_are_sent_through_the_sinks(pair: _Federation) -> None:
     while a.data.of_site("b", "thresholds") != b"bounds" and time.monotonic() < limit:
         time.sleep(0.01)
     assert a.data.of_site("b", "thresholds") == b"bounds"
+
+
+def test_a_site_that_sends_slowly_does_not_silence_this_one(pair: _Federation) -> None:
+    a, b = pair.nodes["a"], pair.nodes["b"]
+    b.data.set("thresholds", b"bounds")
+    released = threading.Event()
+
+    def answer_late(sender: str, body: bytes) -> bytes:
+        released.wait(30)
+        return b.data.answer(sender, body)
+
+    b.transport.serve("data", answer_late)
+    a.step(in_background=True)
+    a.step(in_background=True)
+    assert a.data.of_site("b", "thresholds") is None
+    assert a.status().peers[0].alive
+    released.set()
+    limit = time.monotonic() + 10
+    while a.data.of_site("b", "thresholds") != b"bounds" and time.monotonic() < limit:
+        time.sleep(0.01)
+    assert a.data.of_site("b", "thresholds") == b"bounds"
+
+
+def test_data_of_a_site_are_bounded_in_number_and_parts(pair: _Federation) -> None:
+    a, b = pair.nodes["a"], pair.nodes["b"]
+    for number in range(16):
+        assert a.data.store("b", f"data-{number}", 1, b"x")
+    with pytest.raises(BadBatch, match="kinds"):
+        a.data.store("b", "data-16", 1, b"x")
+    assert a.data.store("b", "data-3", 2, b"y")
+    with pytest.raises(BadBatch, match="name"):
+        a.data.store("b", "data-3\n", 3, b"z")
+    calls: list[bytes] = []
+
+    def answer_in_drops(sender: str, body: bytes) -> bytes:
+        calls.append(body)
+        return msgspec.msgpack.encode([1, 1 << 28, b"d" * 32, b"x"])
+
+    b.transport.serve("data", answer_in_drops)
+    with pytest.raises(SiteUnreachable):
+        fetch_data(a.transport, a.data, "b", "data-3")
+    assert len(calls) == 1
 
 
 def test_garbage_of_a_site_is_counted_and_changes_nothing(pair: _Federation) -> None:

@@ -1,10 +1,14 @@
 """The records of sites: what is refused, and how topologies are merged."""
 
+from pathlib import Path
+from typing import Any
+
 import msgspec
 import pytest
 
 from periplus.errors import BadInput, CorruptFile
 from periplus.sites import Place, SiteRecord, SiteTopology, decode_site_topology, encode_site_topology
+from periplus.sites.messaging.site_keys import SiteKey, make_site_key, sign_record, verify_record
 from periplus.sites.site_topology import check_record, merge_records
 
 _ZURICH = SiteRecord(name="zurich", place=Place(47.4, 8.5), languages=("de", "fr"), key="a" * 64)
@@ -38,6 +42,9 @@ def test_a_damaged_file_is_refused() -> None:
         {"name": ""},
         {"name": "a" * 33},
         {"name": "a.b"},
+        {"name": "zurich\n"},
+        {"name": "local"},
+        {"name": "join"},
         {"key": "zz"},
         {"version": 0},
         {"place": Place(91.0, 0.0)},
@@ -71,3 +78,26 @@ def test_a_second_site_of_one_name_is_not_accepted() -> None:
     change = merge_records(_topology(_ZURICH), (double,))
     assert change.topology == _topology(_ZURICH)
     assert change.conflicts == (double,)
+
+
+def test_no_text_that_a_nats_server_signs_is_a_record(tmp_path: Path) -> None:
+    key = make_site_key(tmp_path / "key.pem")
+    record = msgspec.structs.replace(_ZURICH, key=key.public, left=True, version=9)
+    body = msgspec.json.encode(record)
+    signed: list[bytes] = []
+
+    class _Recorder:
+        def public_key(self) -> Any:
+            return key._private.public_key()
+
+        def sign(self, data: bytes) -> bytes:
+            signed.append(data)
+            return key._private.sign(data)
+
+    assert verify_record(sign_record(SiteKey(_Recorder()), record))  # type: ignore[arg-type]
+    with pytest.raises(UnicodeDecodeError):  # a nonce is a string of JSON
+        signed[0].decode()
+    nonce = signed[0].decode("utf-8", "ignore").encode()
+    assert nonce.endswith(body)
+    forged = msgspec.structs.replace(record, signature=key._private.sign(nonce).hex())
+    assert not verify_record(forged)

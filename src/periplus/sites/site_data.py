@@ -11,6 +11,7 @@ import hashlib
 import re
 import struct
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -30,8 +31,12 @@ _MAGIC: Final = b"PERIDATA"
 _VERSION: Final = 1
 _NAME: Final = re.compile("^[a-z][a-z0-9-]{0,31}$")
 _PART: Final = 512 << 10
+_MAX_NAMES: Final = 16
+"""Kinds of data of another site of which there are copies here; further ones are refused."""
 MAX_DATA_BYTES: Final = 256 << 20
 _FETCH_SECONDS: Final = 30.0
+"""For one part."""
+_FETCH_ALL_SECONDS: Final = 900.0
 DataListener = Callable[[str, str, bytes], None]
 """listener(site, name, body): there is a new version. Called in the thread that stored it."""
 
@@ -105,7 +110,7 @@ class DataStore:
         """Return the names of what another site offers and this one has in no version, or in another."""
         names = []
         for name, version in offered.items():
-            if _NAME.match(name):
+            if _NAME.fullmatch(name):
                 entry = _read(self._peers / site / f"{name}.bin")
                 if entry is None or entry.digest.hex() != version.digest:
                     names.append(name)
@@ -113,13 +118,15 @@ class DataStore:
 
     def store(self, site: str, name: str, version: int, body: bytes, *, newest: bool = False) -> bool:
         """Store a version of another site; return whether it was stored. An older one is not, unless it is `newest`."""
-        if not _NAME.match(name) or len(body) > MAX_DATA_BYTES:
+        if not _NAME.fullmatch(name) or len(body) > MAX_DATA_BYTES:
             raise BadBatch(f"Site {site} has sent data of {len(body):,} bytes with the name {name[:40]!r}.")
         with self._lock:
             folder = self._peers / site
             with disk_errors(folder):
                 make_folder(folder, 0o700)
             path = folder / f"{name}.bin"
+            if not path.exists() and sum(1 for _ in folder.glob("*.bin")) >= _MAX_NAMES:
+                raise BadBatch(f"Site {site} has sent more than {_MAX_NAMES} kinds of data.")
             before, digest = _read(path), hashlib.sha256(body).digest()
             if before is not None and (before.digest == digest or (before.version >= version and not newest)):
                 return False
@@ -139,7 +146,7 @@ class DataStore:
             question = msgspec.msgpack.decode(body[:1024], type=_Question)
         except msgspec.MsgspecError as error:
             raise BadBatch("A request for data is not readable.") from error
-        entry = _read(self._own / f"{question.name}.bin") if _NAME.match(question.name) else None
+        entry = _read(self._own / f"{question.name}.bin") if _NAME.fullmatch(question.name) else None
         if entry is None:
             raise BadBatch(f"There is no {question.name[:40]!r} here.")
         offset = min(max(question.offset, 0), len(entry.body))
@@ -148,8 +155,12 @@ class DataStore:
 
 
 def fetch_data(transport: Transport, store: DataStore, site: str, name: str) -> bool:
-    """Fetch the newest version of something from another site, part by part; return whether it is another one."""
+    """Fetch the newest version of something from another site, part by part; return whether it is another one.
+
+    All parts but the last have their full length, so that there are at most 512, and all of them come in some minutes.
+    """
     pieces, size, version, digest = bytearray(), -1, 0, b""
+    limit = time.monotonic() + _FETCH_ALL_SECONDS
     while size < 0 or len(pieces) < size:
         question = msgspec.msgpack.encode(_Question(name, len(pieces)))
         reply = transport.request(site, "data", question, _FETCH_SECONDS)
@@ -159,11 +170,14 @@ def fetch_data(transport: Transport, store: DataStore, site: str, name: str) -> 
             raise SiteUnreachable(f"Site {site} sends what is not data.") from error
         if size < 0:
             size, version, digest = part.size, part.version, part.digest
-        if part.digest != digest or (not part.body and size) or not 0 <= size <= MAX_DATA_BYTES:
+        expected = min(_PART, size - len(pieces))
+        if part.digest != digest or len(part.body) != expected or not 0 <= size <= MAX_DATA_BYTES:
             raise SiteUnreachable(
                 f"Site {site} has changed {name} meanwhile, or offers too much.", "It is tried again."
             )
         pieces += part.body
+        if time.monotonic() > limit:
+            raise SiteUnreachable(f"Site {site} sends {name} too slowly.", "It is tried again.")
     if hashlib.sha256(pieces).digest() != digest:
         raise SiteUnreachable(f"What site {site} sends for {name} is damaged.", "It is tried again.")
     return store.store(site, name, version, bytes(pieces), newest=True)

@@ -132,8 +132,6 @@ def new_site_record(
     record = SiteRecord(name=name, place=place, languages=languages, address=address, url=url, key=key.public)
     if (fault := check_record(record)) is not None:
         raise BadInput(f"A site cannot be made: {fault}.")
-    if name in (LOCAL_ACCOUNT, JOIN_ACCOUNT):
-        raise BadInput(f"A site cannot be called {name}.", "Choose another name.")
     record = msgspec.structs.replace(record, certificate=key.make_certificate(name, address))
     return sign_record(key, record)
 

@@ -27,7 +27,7 @@ from periplus.sites.site_data import DataStore, fetch_data
 from periplus.sites.site_folder import SiteFolder
 from periplus.sites.site_status import PeerStatus, SinkStatus, SiteStatus, write_site_status
 from periplus.sites.site_topology import SiteRecord, SiteTopology, check_record, encode_site_topology
-from periplus.supervision import start_supervised
+from periplus.supervision import start_supervised, supervise_once
 
 __all__ = ["SiteNode"]
 
@@ -113,8 +113,11 @@ class SiteNode:
             **self._describe(),
         )
 
-    def step(self) -> None:
-        """Announce this site to all others, hear them, and fetch what is new there."""
+    def step(self, *, in_background: bool = False) -> None:
+        """Announce this site to all others, hear them, and fetch what is new there.
+
+        in_background: do not wait for what is fetched: a site that sends slowly must not silence this one.
+        """
         body = msgspec.msgpack.encode(self.announcement())
         began = time.monotonic()
         questions = {
@@ -123,11 +126,11 @@ class SiteNode:
         }
         for name, answer in questions.items():
             with contextlib.suppress(SiteUnreachable, TimeoutError):
-                self._hear(name, answer, began)
+                self._hear(name, answer, began, in_background)
         self._start_senders()
         write_site_status(self.folder.path, self.status())
 
-    def _hear(self, name: str, answer: "Future[bytes]", began: float) -> None:
+    def _hear(self, name: str, answer: "Future[bytes]", began: float, in_background: bool) -> None:
         limit = self._settings.heartbeat_seconds * 2
         timing: list[float] = []
         answer.add_done_callback(lambda done: timing.append(time.monotonic()))
@@ -137,7 +140,11 @@ class SiteNode:
             self.untrusted.setdefault(name, "what it announces is not readable, or of another site.")
             return
         self._note(announcement, (timing[0] if timing else time.monotonic()) - began)
-        self.resynchronise(announcement)
+        if in_background:
+            work = supervise_once(f"site-data-{name}", self.resynchronise)
+            threading.Thread(target=work, args=(announcement,), name=f"site-data-{name}", daemon=True).start()
+        else:
+            self.resynchronise(announcement)
 
     def _note(self, announcement: SiteAnnouncement, round_trip: float | None) -> None:
         with self._lock:
@@ -251,7 +258,7 @@ class SiteNode:
     def run(self, stopped: threading.Event) -> None:
         """Run until `stopped` is set."""
         while not stopped.is_set():
-            self.step()
+            self.step(in_background=True)
             stopped.wait(self._settings.heartbeat_seconds)
 
     def status(self) -> SiteStatus:

@@ -19,6 +19,7 @@ from periplus.files import decode_json, encode_json
 
 __all__ = [
     "MAX_SITES",
+    "RESERVED_NAMES",
     "SINKS",
     "SITE_NAME_PATTERN",
     "TOPOLOGY_NAME",
@@ -37,6 +38,8 @@ SINKS: Final = ("urls", "pages", "statistics", "thresholds", "visits", "submissi
 TOPOLOGY_NAME: Final = "topology.json"
 MAX_SITES: Final = 64
 SITE_NAME_PATTERN: Final = "^[a-z][a-z0-9-]{0,31}$"
+RESERVED_NAMES: Final = frozenset(("local", "join"))
+"""Accounts of the NATS server that are not those of other sites: a site of that name would be let into them."""
 _NAME: Final = re.compile(SITE_NAME_PATTERN)
 _KEY: Final = re.compile("^[0-9a-f]{64}$")
 _ADDRESS: Final = re.compile(r"^(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]{1,253}):[0-9]{1,5}$")
@@ -129,17 +132,19 @@ def merge_records(topology: SiteTopology, records: tuple[SiteRecord, ...]) -> To
 
 def check_record(site: SiteRecord) -> str | None:
     """Return what is wrong with the record of a site, or None; the signature is not checked."""
-    if not _NAME.match(site.name):
+    if not _NAME.fullmatch(site.name):
         return f"the name {site.name[:40]!r} is not 1 to 32 small letters, digits and hyphens"
+    if site.name in RESERVED_NAMES:
+        return f"no site can be called {site.name}"
     if not 1 <= site.version < 1 << 53:
         return f"the version of {site.name} is {site.version}"
-    if not _KEY.match(site.key):
+    if not _KEY.fullmatch(site.key):
         return f"the key of {site.name} is not 64 hexadecimal digits"
     if site.place is not None and not (abs(site.place.latitude) <= 90 and abs(site.place.longitude) <= 180):
         return f"{site.name} is at {site.place.latitude}, {site.place.longitude}, which is not on the map"
-    if site.address and not _ADDRESS.match(site.address):
+    if site.address and not _ADDRESS.fullmatch(site.address):
         return f"the address of {site.name} is {site.address[:80]!r}, not host:port"
-    if len(site.languages) > _MAX_LANGUAGES or any(not re.match("^[a-z]{2,3}$", code) for code in site.languages):
+    if len(site.languages) > _MAX_LANGUAGES or any(not re.fullmatch("[a-z]{2,3}", code) for code in site.languages):
         return f"the languages of {site.name} are not codes such as 'de'"
     if len(site.certificate) > _MAX_CERTIFICATE or len(site.url) > 1_024:
         return f"the record of {site.name} is too large"

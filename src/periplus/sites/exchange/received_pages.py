@@ -2,7 +2,9 @@
 
 import contextlib
 import hashlib
+import math
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,10 +17,12 @@ from periplus.sites.messaging.batches import Batch, PageItem
 from periplus.store import RECEIVED_SHARD, PageStore, compress, decompress, shard_folder
 from periplus.url import parse_address
 
-__all__ = ["ReceivedPages", "decode_page", "encode_page"]
+__all__ = ["ReceivedPages", "decode_page", "decode_pages", "encode_page"]
 
 _MAX_RECORD: Final = 64 << 20
 _MAX_RESPONSE: Final = 64 << 20
+_MAX_PAGES: Final = 256 << 20
+"""Of all pages of a batch, decompressed: each of thousands may be a few kilobytes that become 64 megabytes."""
 _LEVEL: Final = 3
 _LASTING: Final = frozenset((Outcome.OK, Outcome.REDIRECT, Outcome.GONE))
 
@@ -32,17 +36,35 @@ def encode_page(record: FetchRecord, response: bytes = b"") -> PageItem:
 
 def decode_page(item: PageItem) -> tuple[FetchRecord, bytes]:
     """Return the record and the WARC record of a page; raise `BadBatch` if something in it cannot be accepted."""
+    return _decode(item, _MAX_RECORD + _MAX_RESPONSE)[:2]
+
+
+def decode_pages(items: Sequence[PageItem]) -> list[tuple[FetchRecord, bytes]]:
+    """Return the pages of a batch; raise `BadBatch` for one that cannot be accepted, or if they are too large."""
+    pages, left = [], _MAX_PAGES
+    for item in items:
+        record, response, size = _decode(item, left)
+        left -= size
+        pages.append((record, response))
+    return pages
+
+
+def _decode(item: PageItem, most: int) -> tuple[FetchRecord, bytes, int]:
+    """Return a page, and its decompressed size, which is at most `most`."""
     if hashlib.sha256(item.record + item.response).hexdigest() != item.digest:
         raise BadBatch("The digest of a page is wrong.")
     try:
-        record = msgspec.msgpack.decode(decompress(item.record, _MAX_RECORD), type=FetchRecord)
-        response = decompress(item.response, _MAX_RESPONSE) if item.response else b""
+        body = decompress(item.record, min(_MAX_RECORD, most))
+        response = decompress(item.response, min(_MAX_RESPONSE, most - len(body))) if item.response else b""
+        record = msgspec.msgpack.decode(body, type=FetchRecord)
         address = parse_address(record.url)
     except (CorruptFile, msgspec.MsgspecError, UnicodeDecodeError, BadUrl, RecursionError) as error:
         raise BadBatch(f"A page is not readable: {error}.") from error
     if address.url != record.url or address.key != record.key:
         raise BadBatch("The key of a page is not that of its URL.")
-    return record, response
+    if not math.isfinite(record.when):
+        raise BadBatch("A page has no time.")
+    return record, response, len(body) + len(response)
 
 
 class ReceivedPages:
@@ -57,7 +79,7 @@ class ReceivedPages:
 
     def apply(self, batch: Batch) -> None:
         """Store the pages of a batch unless the same or newer ones are there; durable when this returns."""
-        pages = [decode_page(item) for item in batch.items]
+        pages = decode_pages(batch.items)
         with self._lock:
             store = self._open()
             try:

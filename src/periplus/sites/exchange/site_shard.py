@@ -9,6 +9,7 @@ So each link arrives at least once, whichever process is killed when; one that a
 """
 
 import contextlib
+import math
 import os
 import struct
 import time
@@ -40,8 +41,17 @@ _MAX_UNSETTLED: Final = 50_000
 """Links to hosts whose places are being looked up; above it, hosts are assigned by hash."""
 _MAX_SENT: Final = 300_000
 _MAX_ITEMS: Final = 2_000
+_MAX_RANK: Final = 1_000.0
+_MAX_DEPTH: Final = 1_000
 _URL_BYTES: Final = 120
 """About what one URL takes in a batch."""
+
+
+def _bound_link(item: UrlItem) -> ForwardedLink:
+    """Return a link with numbers that an ordinary crawl can have: those of another site may be anything."""
+    rank = max(-_MAX_RANK, min(_MAX_RANK, item.rank)) if math.isfinite(item.rank) else 0.0
+    depth, hops = (max(0, min(_MAX_DEPTH, number)) for number in (item.depth, item.hops))
+    return ForwardedLink(item.url, depth, rank, hops, item.is_list)
 
 
 class HostOwners(Protocol):
@@ -227,7 +237,7 @@ class SiteShard(SingleShard):
         for item in read_received_urls(self._received / name):
             with contextlib.suppress(BadUrl):
                 self._owners.assign(parse_address(item.url).host, self._site)
-                links.append(ForwardedLink(*item))
+                links.append(_bound_link(item))
         return links
 
     def acknowledge(self) -> None:

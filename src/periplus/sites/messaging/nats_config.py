@@ -33,6 +33,9 @@ LOCAL_ACCOUNT: Final = "local"
 JOIN_ACCOUNT: Final = "join"
 """The account of sites that have a token and are not in the topology yet."""
 MAX_PAYLOAD: Final = 34 << 20
+_LOCAL_BYTES: Final = 64 << 20
+_MEMORY_BYTES: Final = 1 << 20
+"""Of streams in memory, of which no site has any."""
 _PREFIX_SEED: Final = 18 << 3
 _PREFIX_USER: Final = 20 << 3
 
@@ -110,10 +113,10 @@ def write_nats_config(
 
     write_atomically(folder / "certificate.pem", site.certificate.encode())
     others = topology.others(site.name)
-    accounts: dict[str, Any] = {LOCAL_ACCOUNT: _account(LOCAL_ACCOUNT, passwords)}
+    accounts: dict[str, Any] = {LOCAL_ACCOUNT: _account(LOCAL_ACCOUNT, passwords, _LOCAL_BYTES)}
     remotes: list[dict[str, Any]] = []
     for other in others:
-        accounts[other.name] = _account(other.name, passwords)
+        accounts[other.name] = _account(other.name, passwords, 2 * stream_bytes)
         if connects_to(site, other):
             path = folder / f"peer-{other.name}.pem"
             write_atomically(path, other.certificate.encode())
@@ -123,13 +126,13 @@ def write_nats_config(
             peer = {"nkey": nkey_public(other.key), "allowed_connection_types": ["LEAFNODE"]}
             accounts[other.name]["users"].append(peer)
     if joining is not None:
-        accounts[JOIN_ACCOUNT] = _account(JOIN_ACCOUNT, passwords, stored=False)
+        accounts[JOIN_ACCOUNT] = _account(JOIN_ACCOUNT, passwords)
         path = folder / "inviter.pem"
         write_atomically(path, joining.certificate.encode())
         url = f"tls://token:{joining.secret}@{joining.address}"
         remotes.append(_remote(folder, url, JOIN_ACCOUNT, path, ""))
     elif join_secret:
-        accounts[JOIN_ACCOUNT] = _account(JOIN_ACCOUNT, passwords, stored=False)
+        accounts[JOIN_ACCOUNT] = _account(JOIN_ACCOUNT, passwords)
         link: dict[str, Any] = {
             "user": "token",
             "password": join_secret,
@@ -156,8 +159,8 @@ def write_nats_config(
         "jetstream": {
             "store_dir": str(folder / "jetstream"),
             "domain": identity if joining is not None else site.name,
-            "max_file_store": max(1, len(others)) * 2 * stream_bytes + (64 << 20),
-            "max_memory_store": 64 << 20,
+            "max_file_store": max(1, len(others)) * 2 * stream_bytes + _LOCAL_BYTES,
+            "max_memory_store": (len(others) + 1) * _MEMORY_BYTES,
             "sync_interval": "always",
         },
         "accounts": accounts,
@@ -166,10 +169,16 @@ def write_nats_config(
     return json.dumps(config, indent=2) + "\n"
 
 
-def _account(name: str, passwords: dict[str, str], *, stored: bool = True) -> dict[str, Any]:
+def _account(name: str, passwords: dict[str, str], most: int = 0) -> dict[str, Any]:
+    """Return an account with JetStream for so many bytes; 0 is without.
+
+    The other site may use JetStream in the account of its link. So that it can neither use up the disk nor the share of
+    others, every account has limits of its own.
+    """
     account: dict[str, Any] = {"users": [{"user": name, "password": passwords[name]}]}
-    if stored:
-        account["jetstream"] = "enabled"
+    if most:
+        limits = {"max_mem": _MEMORY_BYTES, "max_file": most, "max_streams": 8, "max_consumers": 64}
+        account["jetstream"] = limits
     return account
 
 

@@ -39,6 +39,8 @@ _RETRY_SECONDS: Final = 1.0
 _WORKERS: Final = 16
 _MAX_REQUESTS: Final = 256
 """Requests of other sites that wait for a thread; more are refused."""
+_MAX_REQUEST_BYTES: Final = 4 << 20
+"""Of one request: all that wait are in memory."""
 _T = TypeVar("_T")
 
 
@@ -234,8 +236,9 @@ class NatsTransport:
     async def _answer(self, peer: str, subject: str, message: "Msg") -> None:
         """Answer a request in a thread, without holding up the next one."""
         self._count(peer, received=len(message.data))
-        if self._waiting >= _MAX_REQUESTS:
-            await self._reply(peer, message, b"", "it is busy")
+        if self._waiting >= _MAX_REQUESTS or len(message.data) > _MAX_REQUEST_BYTES:
+            reason = "it is busy" if self._waiting >= _MAX_REQUESTS else "the request is too large"
+            await self._reply(peer, message, b"", reason)
             return
         self._waiting += 1
         task = asyncio.create_task(self._run(peer, subject, message))

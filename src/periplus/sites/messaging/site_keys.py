@@ -26,8 +26,11 @@ __all__ = ["SiteKey", "is_signed_by", "make_site_key", "read_site_key", "sign_re
 
 _YEARS: Final = 30
 _MAX_FILE: Final = 4_096
-_DOMAIN: Final = b"periplus site 1 "
-"""Precedes everything that is signed, with its purpose: what is signed for one purpose is refused for another."""
+_DOMAIN: Final = b"\xffperiplus site 1 "
+"""Precedes everything that is signed, with its purpose: what is signed for one purpose is refused for another.
+
+A NATS server signs, with the same key, whatever text the server at the other end of a link sends as a nonce. No text
+has this first byte in UTF-8: no other site can have a record or a batch signed in this way."""
 
 
 def _import(name: str) -> Any:
