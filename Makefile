@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-pagerank-shards bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-documents bench-bombs bench-cluster-answers bench-cluster-crawl bench-partitioning bench-scale scale-page bench-cluster-serving demo-cluster demo-sites bench-cluster bench-cluster-kills bench-geo
+.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-pagerank-shards bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-documents bench-bombs bench-cluster-answers bench-cluster-crawl bench-partitioning bench-scale scale-page bench-cluster-serving demo-cluster demo-sites bench-cluster bench-cluster-kills bench-geo bench-sites
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -195,6 +195,9 @@ bench-cluster-crawl: $(DEV_READY) ## pages/s of 1, 2, 4 crawl shards with mailbo
 
 bench-cluster-answers: $(DEV_READY) ## answers of several shards beside one index over the same pages (SHARDS=4 DOCUMENTS=all)
 	@$(BIN)/python bench/cluster_answers.py $(if $(SHARDS),--shards $(SHARDS)) $(if $(DOCUMENTS),--documents $(DOCUMENTS)) $(ARGS)
+
+bench-sites: $(DEV_READY) ## query forwarding between 3, 5 and 8 sites beside asking all of them (ARGS="--sites 5 --queries 500")
+	@$(BIN)/python bench/sites.py $(ARGS)
 
 bench-cluster-serving: $(DEV_READY) ## queries through a broker and 1, 2 and 4 shards beside one index (ARGS=--try)
 	@$(BIN)/python -u bench/cluster_serving.py $(ARGS)

@@ -1,5 +1,7 @@
 """The kernels of bounds beside their naive twins, and what bounds promise: no score is above them."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,6 +16,7 @@ from periplus.settings import Settings
 from periplus.sites.forwarding import make_site_bounds
 from periplus.sites.forwarding.kernels import score_bounds
 from periplus.sites.forwarding.plan_bounds import bound_leaves, bound_plan, prepare_plan
+from periplus.sites.forwarding.term_pairs import _join, has_phrase, make_pair_filter
 
 LEAF, AND, OR, WITHOUT = 0, 1, 2, 3
 
@@ -108,8 +111,10 @@ def test_no_score_is_above_its_bound(ranker: Ranker, words: str, group: int) -> 
         return
     plan = ranker.plan(tree)
     signals = open_external_signals(None, Settings().rank)
-    left_out = ranker.index.segments[0].column("key")[::3].astype(np.uint64)
-    bounds = make_site_bounds("here", ranker.index, signals, group=group, replicas=left_out, replica_version=1)
+    first = ranker.index.segments[0]
+    left_out = first.column("key")[::3].astype(np.uint64)
+    copies = {first.name: np.arange(first.documents)[::3]}
+    bounds = make_site_bounds("here", ranker.index, signals, group=group, copies=copies)
     bound = bound_plan(bounds, plan, prepare_plan(plan), None)
     candidates = find_candidates(ranker.index, plan, 1_000)
     keys = np.array(
@@ -122,3 +127,24 @@ def test_no_score_is_above_its_bound(ranker: Ranker, words: str, group: int) -> 
     assert bound.first <= max(0.0, float(bound_leaves(bounds, prepare_plan(plan)).sum())) * 1.00002 + 1e9 * (
         plan.scoring.static_weight + plan.bonus > 0
     )
+
+
+def test_terms_that_stand_in_a_row_are_in_the_filter_of_pairs(ranker: Ranker) -> None:
+    signals = open_external_signals(None, Settings().rank)
+    bounds = make_site_bounds("here", ranker.index, signals)
+    terms = [b"sea", b"chart", b"ship", b"harbour", b"light", b"fog", b"bell", b"tide", b"12", b"007"]
+    for one, other in itertools.product(terms, terms):
+        assert bounds.has_phrase((one, other)) or not ranker.index.count_phrase((one, other), 255)
+    assert not bounds.has_phrase((b"sea", b"nowhere"))
+    unknown = bounds._replace(pairs=np.zeros(0, np.uint8))
+    assert unknown.has_phrase((b"sea", b"sea"))
+
+
+def test_few_pairs_that_stand_nowhere_pass_the_filter() -> None:
+    chance = np.random.default_rng(1)
+    hashes = chance.integers(0, 1 << 32, (4_000, 2), np.uint32)
+    pairs = [np.unique(_join(part[:, 0], part[:, 1])) for part in np.split(hashes[:2_000], 2)]
+    pair_filter = make_pair_filter(pairs)
+    passed = [has_phrase(pair_filter, pair) for pair in hashes]
+    assert all(passed[:2_000])
+    assert sum(passed[2_000:]) < 60

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from periplus.index.maintenance.index_check import check_index, index_tail_faults
     from periplus.index.maintenance.index_export import CollectionStatistics, TermBound, export_index
     from periplus.index.maintenance.index_repair import IndexRepair, repair_index
+    from periplus.index.merge.segment_slice import replace_index, write_slice
 
 __all__ = [
     "EXTRAS",
@@ -98,12 +99,14 @@ __all__ = [
     "read_media",
     "repair_feed_log",
     "repair_index",
+    "replace_index",
     "select_named",
     "squeeze_site_name",
     "stored_vectors",
     "sum_build_statistics",
     "title_key",
     "write_build_statistics",
+    "write_slice",
 ]
 
 _WRITING_MODULES: Final = {
@@ -115,6 +118,7 @@ _WRITING_MODULES: Final = {
     "builder.document_batches": ("DocumentSignals",),
     "live.live_index": ("LiveIndex",),
     "maintenance.index_repair": ("IndexRepair", "repair_index"),
+    "merge.segment_slice": ("replace_index", "write_slice"),
 }
 _LAZY_NAMES: Final = {name: module for module, names in _WRITING_MODULES.items() for name in names}
 

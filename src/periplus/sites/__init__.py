@@ -26,6 +26,7 @@ answers when it is cut off from all others. Nothing is shared: what sites know o
 In: a data folder (its folder `site` has the keys, the topology, the outbox and the quarantine) and `[site]` settings.
 """
 
+from periplus.sites.exchange.document_source import TransportSource, serve_documents
 from periplus.sites.exchange.page_distributor import MasterLog, PageDistributor
 from periplus.sites.exchange.received_pages import ReceivedPages, decode_page
 from periplus.sites.exchange.remote_shards import TransportSites, serve_shard
@@ -34,6 +35,7 @@ from periplus.sites.forwarding import (
     FederatedSearcher,
     Federation,
     ForwardingSettings,
+    SiteBounds,
     SiteGroup,
     encode_bounds,
     make_site_bounds,
@@ -70,6 +72,7 @@ from periplus.sites.placement.interest_statistics import SiteInterests, decode_i
 from periplus.sites.placement.master_indexer import MasterChoice, MasterIndexer, PlacedPage, PlacementWeights
 from periplus.sites.placement.page_evidence import WordKeys, identify_languages
 from periplus.sites.placement.round_trips import RoundTripReport, RoundTripTable
+from periplus.sites.replication import ReplicationSettings, Replicator
 from periplus.sites.site_data import DataStore
 from periplus.sites.site_folder import SiteConfig, SiteFolder, decode_token, fetch_certificate, new_site_record
 from periplus.sites.site_node import SiteNode
@@ -130,10 +133,13 @@ __all__ = [
     "QueryAnswer",
     "ReceivedPages",
     "ReceivedUrls",
+    "ReplicationSettings",
+    "Replicator",
     "RoundTripReport",
     "RoundTripTable",
     "SinkStatus",
     "SiteAnnouncement",
+    "SiteBounds",
     "SiteBuckets",
     "SiteConfig",
     "SiteFolder",
@@ -149,6 +155,7 @@ __all__ = [
     "SiteTopology",
     "Transport",
     "TransportSites",
+    "TransportSource",
     "UrlDiscovery",
     "UrlItem",
     "WordKeys",
@@ -172,6 +179,7 @@ __all__ = [
     "read_received_urls",
     "read_site_status",
     "resolve_host",
+    "serve_documents",
     "serve_shard",
     "verify_record",
     "write_host_owners",

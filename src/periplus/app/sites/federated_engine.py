@@ -19,8 +19,9 @@ from periplus.records import Query, ResultPage, SearchLimits
 from periplus.settings import Settings
 
 if TYPE_CHECKING:
+    from periplus.index import Index
     from periplus.search import IndexShard
-    from periplus.sites import FederatedSearcher, Federation, SiteNode
+    from periplus.sites import FederatedSearcher, Federation, Replicator, SiteBounds, SiteNode
 
 __all__ = ["FederatedEngine"]
 
@@ -28,6 +29,8 @@ _LOG: Final = logging.getLogger("periplus.sites")
 _POLL_SECONDS: Final = 0.5
 _REFRESH_SECONDS: Final = 5.0
 _BOUNDS: Final = "bounds"
+_PERIOD_SECONDS: Final = 300.0
+"""How often documents that are often results here are copied, and others removed."""
 
 
 class FederatedEngine:
@@ -35,7 +38,7 @@ class FederatedEngine:
 
     def __init__(self, folder: Path, settings: Settings, node: "SiteNode") -> None:
         from periplus.search import Searcher
-        from periplus.sites import serve_shard
+        from periplus.sites import serve_documents, serve_shard
 
         self._folder, self._settings, self._node = folder, settings, node
         self.local: Searcher = Searcher.open(folder, settings, may_be_empty=True)
@@ -53,6 +56,15 @@ class FederatedEngine:
         """Called with every answer."""
         node.data.listen(self._receive_bounds)
         serve_shard(node.transport, lambda: self._shard)
+        serve_documents(
+            node.transport,
+            node.name,
+            lambda: self._shard.index if self._shard is not None else None,
+            self._make_bounds,
+            settings.index,
+        )
+        self.replicator: Replicator | None = None
+        self._period_began = time.monotonic()
 
     def run(self, stopped: threading.Event) -> None:
         """Open new generations, exchange bounds and follow who is alive, until stopped."""
@@ -114,15 +126,43 @@ class FederatedEngine:
 
     def _send_bounds(self, shard: "IndexShard") -> None:
         """Offer the bounds of the newest generation to all sites; how often is up to the index."""
-        from periplus.rank import open_external_signals
-        from periplus.sites import encode_bounds, make_site_bounds
+        from periplus.sites import encode_bounds
 
         generation = shard.index.manifest.generation
         if generation != self._sent_generation and len(self._names) > 1:
-            signals = open_external_signals(self._folder, self._settings.rank)
-            bounds = make_site_bounds(self._node.name, shard.index, signals)
+            bounds = self._make_bounds(shard.index, {})
             self._node.send_data("thresholds", _BOUNDS, encode_bounds(bounds))
             self._sent_generation = generation
+
+    def _make_bounds(self, index: "Index", copies: Mapping[str, Any]) -> "SiteBounds":
+        """Return the bounds of this site, without documents that another has copies of."""
+        from periplus.rank import open_external_signals, uses_encoder
+        from periplus.sites import make_site_bounds
+
+        signals = open_external_signals(self._folder, self._settings.rank)
+        encoder = uses_encoder(index.folder, self._settings.embeddings)
+        return make_site_bounds(self._node.name, index, signals, encoder=encoder, copies=copies)
+
+    def _replicate(self, changed: bool) -> None:
+        """Use copies for what other sites have now; from time to time, copy what was often a result."""
+        federated, share = self._federated, self._settings.site.replica_share
+        if federated is None or self._shard is None or not share:
+            return
+        if self.replicator is None:
+            from periplus.sites import ReplicationSettings, Replicator, TransportSource
+
+            rules = ReplicationSettings(max_documents=int(share * self._shard.index.documents))
+            source = TransportSource(self._node.transport)
+            folder = self._folder / "copies"
+            self.replicator = Replicator(folder, federated.federation, source, self._settings, rules)
+            federated.observe = self.replicator.observe
+            changed = True
+        descriptions = federated.collection.descriptions
+        if time.monotonic() - self._period_began >= _PERIOD_SECONDS:
+            self._period_began = time.monotonic()
+            self.replicator.run_period(descriptions)
+        elif changed:
+            self.replicator.refresh(descriptions)
 
     def _refresh(self) -> None:
         from periplus.sites import FederatedSearcher, SiteGroup, TransportSites
@@ -135,9 +175,11 @@ class FederatedEngine:
             remote = TransportSites(self._node.transport, self._names, lambda name: name in alive())
             group = SiteGroup(federation.own, shard, remote, len(self._names))
             self._federated = FederatedSearcher(group, federation, self._settings, self._folder)
-            self._changed = True
-        elif self._federated.refresh():
-            self._changed = True
+            self.replicator, changed = None, True
+        else:
+            changed = self._federated.refresh()
+        self._changed = self._changed or changed
+        self._replicate(changed)
         for status in federation.status():
             if status.trust.state != "trusted":
                 self._node.untrusted[status.site] = status.trust.reason

@@ -5,4 +5,5 @@
 - `PageDistributor` decides for every fetched page which site indexes it, and sends it there; `ReceivedPages` stores
   what comes.
 - `TransportSites` asks the shards of other sites; `serve_shard` answers them.
+- `TransportSource` fetches documents to copy, and bounds that leave copies out; `serve_documents` sends them.
 """

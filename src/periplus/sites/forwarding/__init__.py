@@ -20,10 +20,17 @@ from periplus.sites.forwarding.federation import (
     RemoteSite,
     RemoteSiteStatus,
     ReplicaSet,
+    ReplicaShard,
 )
 from periplus.sites.forwarding.federation_record import FederationRecord, SiteOutcome
 from periplus.sites.forwarding.forwarding_decision import Decision, decide_sites
-from periplus.sites.forwarding.site_bounds import SiteBounds, decode_bounds, encode_bounds, make_site_bounds
+from periplus.sites.forwarding.site_bounds import (
+    SiteBounds,
+    copies_version,
+    decode_bounds,
+    encode_bounds,
+    make_site_bounds,
+)
 from periplus.sites.forwarding.site_group import RemoteSites, SiteGroup, SiteReply
 from periplus.sites.forwarding.site_trust import SiteTrust, TrustStatus
 
@@ -37,12 +44,14 @@ __all__ = [
     "RemoteSiteStatus",
     "RemoteSites",
     "ReplicaSet",
+    "ReplicaShard",
     "SiteBounds",
     "SiteGroup",
     "SiteOutcome",
     "SiteReply",
     "SiteTrust",
     "TrustStatus",
+    "copies_version",
     "decide_sites",
     "decode_bounds",
     "encode_bounds",

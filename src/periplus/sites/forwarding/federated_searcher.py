@@ -42,7 +42,7 @@ class FederatedSearcher(ShardedSearcher):
         """
         self.federation = federation
         self._local = threading.local()
-        self._observe = observe
+        self.observe = observe
         super().__init__(group, settings, folder, synonyms)
         self._site_group = group
         self.refresh_bounds()
@@ -82,8 +82,8 @@ class FederatedSearcher(ShardedSearcher):
         page = super().search(query, limits)
         backend: ForwardingBackend = self._local.backend
         record = backend.record()
-        if self._observe is not None and backend.remote_results:
-            self._observe(backend.remote_results)
+        if self.observe is not None and backend.remote_results:
+            self.observe(backend.remote_results)
         if backend.missing:
             names = ", ".join(self.federation.names[number] for number in sorted(backend.missing))
             notes = tuple(note for note in page.notes if not note.endswith("shards did not answer."))

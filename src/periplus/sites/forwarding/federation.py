@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -11,7 +11,15 @@ import numpy.typing as npt
 
 from periplus.errors import BadInput
 from periplus.query import NamedRecord
-from periplus.search import Shard
+from periplus.search import (
+    PresentReply,
+    PresentRequest,
+    RetrieveReply,
+    RetrieveRequest,
+    SignatureReply,
+    StatisticsAnswer,
+    StatisticsQuestion,
+)
 from periplus.sites.forwarding.known_queries import DEFAULT_QUERIES, KnownQueries
 from periplus.sites.forwarding.site_bounds import SiteBounds, decode_bounds
 from periplus.sites.forwarding.site_trust import SiteTrust, TrustStatus
@@ -75,6 +83,11 @@ class RemoteSite:
         """Use bounds that are known to be sound."""
         self._bounds, self.fault = (bounds, time.monotonic() if now is None else now), ""
 
+    def has_bounds(self, generation: int, replica_version: int) -> bool:
+        """Return whether its bounds are of a generation of its index, and leave out a set of copies."""
+        held = self._bounds[0] if self._bounds is not None else None
+        return held is not None and (held.generation, held.replica_version) == (generation, replica_version)
+
     def valid_bounds(self, generation: int, replica_version: int, now: float) -> tuple[SiteBounds | None, str]:
         """Return the bounds that hold now for a generation of its index and a set of copies; or why there are none."""
         if not self.trust.uses_bounds:
@@ -105,11 +118,34 @@ class RemoteSite:
         )
 
 
-class ReplicaShard(Shard, Protocol):
-    """Answers for the documents of a site that this one has copies of, numbered as that site numbers them."""
+class ReplicaShard(Protocol):
+    """Answers for the documents of a site that this one has copies of, numbered as that site numbers them.
+
+    Methods that `Shard` has, too, are as those.
+    """
+
+    def retrieve(self, request: RetrieveRequest) -> RetrieveReply:
+        """Return the best candidates among the copies."""
+        ...
+
+    def signatures(self, request: Any) -> SignatureReply:
+        """Return what near-duplicates of copies are recognised by."""
+        ...
+
+    def present(self, request: PresentRequest) -> PresentReply:
+        """Return the hits of copies that were selected."""
+        ...
+
+    def statistics(self, request: StatisticsQuestion) -> StatisticsAnswer:
+        """Return the words of copies."""
+        ...
 
     def has_named(self, named: NamedRecord) -> bool:
         """Return whether it has a copy of a document that a query names."""
+        ...
+
+    def is_ambiguous(self, request: RetrieveRequest, reply: RetrieveReply) -> bool:
+        """Return whether documents of one score could be chosen otherwise by the site itself."""
         ...
 
 
@@ -117,6 +153,8 @@ class ReplicaSet(NamedTuple):
     """The copies of documents of one site: a version that its bounds refer to, and what answers for them."""
 
     version: int
+    generation: int
+    """Of the site's index that they hold for."""
     keys: npt.NDArray[np.uint64]
     """Ascending."""
     shard: ReplicaShard

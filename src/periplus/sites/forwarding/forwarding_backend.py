@@ -69,7 +69,11 @@ class ForwardingBackend(ShardedBackend):
         self._by_candidates = False
         """Whether the candidates themselves count, and not the results alone: for feedback."""
         self._outcomes: dict[int, SiteOutcome] = {}
-        self._replicas = dict(federation.replicas)
+        self._replicas = {
+            number: replicas
+            for number, replicas in federation.replicas.items()
+            if number in collection.descriptions and replicas.generation == collection.descriptions[number].generation
+        }
         self._from_replica: set[int] = set()
         self._rounds = 0
         self.remote_results: list[tuple[int, int, bool]] = []
@@ -154,7 +158,10 @@ class ForwardingBackend(ShardedBackend):
         """Return the candidates of a site of which this one has copies: none without any."""
         replica = self._replicas.get(number)
         if replica is not None:
-            return self.unpack({number: replica.shard.retrieve(request)})[number]
+            reply = replica.shard.retrieve(request)
+            if not replica.shard.is_ambiguous(request, reply):
+                return self.unpack({number: reply})[number]
+            del self._replicas[number]  # The site itself is asked: its bounds leave the copies out.
         description: ShardDescription = self._sharded.descriptions[number]
         return empty_reply(len(description.segments), description.generation)
 

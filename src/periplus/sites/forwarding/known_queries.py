@@ -137,6 +137,15 @@ class KnownQueries:
     def __len__(self) -> int:
         return len(self._answers)
 
+    def copy(self) -> "KnownQueries":
+        """Return a table of its own with the same answers."""
+        other = KnownQueries(self._most)
+        with self._lock:
+            other._answers = OrderedDict((key, dict(answers)) for key, answers in self._answers.items())
+            other._leaves = dict(self._leaves)
+            other._by_leaf = {leaf: OrderedDict(keys) for leaf, keys in self._by_leaf.items()}
+        return other
+
     def add(self, key: bytes, site: str, answer: AnswerSummary, leaves: Mapping[LeafKey, float] | None) -> None:
         """Remember an answer; leaves: those of the plan, where it may cover other queries."""
         with self._lock:

@@ -11,7 +11,7 @@ from periplus.query import QueryPlan
 from periplus.rank import FEATURES, RerankModel, similarity_range
 from periplus.score.kernels.weighting import shape_value
 from periplus.sites.forwarding.kernels import score_bounds
-from periplus.sites.forwarding.site_bounds import Hashes, SiteBounds
+from periplus.sites.forwarding.site_bounds import Hashes, SiteBounds, hash_terms
 
 __all__ = [
     "ROUNDING",
@@ -99,8 +99,8 @@ def prepare_plan(plan: QueryPlan) -> PlanTerms:
     words = plan.words[:_MOST_WORDS]
     phrases = [phrase.leaves for phrase in plan.phrases]
     return PlanTerms(
-        _hash([leaf.term for leaf in plan.leaves]),
-        _hash([term for word in words for term in word.terms]),
+        hash_terms([leaf.term for leaf in plan.leaves]),
+        hash_terms([term for word in words for term in word.terms]),
         np.array([number for number, word in enumerate(words) for _ in word.terms], np.int64),
         np.array([max(0.0, leaf.weight) / MAX_IMPACT for leaf in plan.leaves], np.float64),
         np.array([leaf.group for leaf in plan.leaves], np.int64),
@@ -196,10 +196,3 @@ def _field_shares(bounds: SiteBounds, plan: QueryPlan, terms: PlanTerms) -> dict
     weights = np.array([word.weight for word in plan.words[: len(masks)]])
     whole = max(1e-12, float(weights.sum()))
     return {name: float(weights[masks >> field & 1 > 0].sum()) / whole for field, name in _FIELDS.items()}
-
-
-def _hash(terms: list[bytes]) -> Hashes:
-    start = np.zeros(len(terms) + 1, np.int64)
-    np.cumsum([len(term) for term in terms], out=start[1:])
-    hashes: Hashes = score_bounds.hash_terms(np.frombuffer(b"".join(terms) or b"\0", np.uint8), start)
-    return hashes

@@ -1,7 +1,7 @@
 """The bounds of a site: a message from which another site tells what no score there can exceed."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -9,13 +9,23 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.errors import BadInput, CorruptFile
+from periplus.hashing import fingerprint
 from periplus.index import Index, Segment, folder_statistics
 from periplus.rank import ExternalSignals
 from periplus.search import decode_record, encode_record
 from periplus.sites.forwarding.kernels import score_bounds
+from periplus.sites.forwarding.term_pairs import has_phrase, make_pair_filter, segment_pairs
 from periplus.store import compress, decompress
 
-__all__ = ["MAX_MESSAGE_BYTES", "SiteBounds", "decode_bounds", "encode_bounds", "make_site_bounds"]
+__all__ = [
+    "MAX_MESSAGE_BYTES",
+    "SiteBounds",
+    "copies_version",
+    "decode_bounds",
+    "encode_bounds",
+    "hash_terms",
+    "make_site_bounds",
+]
 
 MAX_MESSAGE_BYTES: Final = 1 << 28
 """A message that is larger, or becomes larger when it is decompressed, is refused."""
@@ -61,6 +71,8 @@ class SiteBounds(NamedTuple):
     groups: npt.NDArray[np.uint32]
     impacts: npt.NDArray[np.uint8]
     counts: npt.NDArray[np.uint8]
+    pairs: npt.NDArray[np.uint8]
+    """Which terms stand next to each other, as a filter: see `term_pairs`; empty where nothing is known."""
     quality: float
     """The highest quality of a document, 0 to 1; the same of the following."""
     popularity: float
@@ -84,12 +96,14 @@ class SiteBounds(NamedTuple):
         at = np.minimum(np.searchsorted(self.terms, hashes), len(self.terms) - 1)
         return np.where(self.terms[at] == hashes, at, -1)
 
-    def have_terms(self, terms: Sequence[bytes]) -> frozenset[bytes]:
-        """Return which of some terms a document of the site may have."""
-        start = np.zeros(len(terms) + 1, np.int64)
-        np.cumsum([len(term) for term in terms], out=start[1:])
-        hashes = score_bounds.hash_terms(np.frombuffer(b"".join(terms) or b"\0", np.uint8), start)
-        return frozenset(term for term, row in zip(terms, self.rows(hashes).tolist(), strict=True) if row >= 0)
+    def have_all(self, terms: Sequence[bytes]) -> bool:
+        """Return whether the site may have all of some terms, in whatever documents."""
+        return bool((self.rows(hash_terms(terms)) >= 0).all())
+
+    def has_phrase(self, terms: Sequence[bytes]) -> bool:
+        """Return whether terms may stand in a row in a document of the site."""
+        hashes = hash_terms(terms)
+        return bool((self.rows(hashes) >= 0).all()) and has_phrase(self.pairs, hashes)
 
     def has_title(self, keys: Sequence[int]) -> bool:
         """Return whether a document may have a title with one of some keys."""
@@ -107,17 +121,17 @@ def make_site_bounds(
     *,
     encoder: bool = False,
     group: int = DEFAULT_GROUP,
-    replicas: npt.NDArray[np.uint64] | None = None,
-    replica_version: int = 0,
+    copies: Mapping[str, npt.NDArray[np.int64]] | None = None,
     valid_seconds: float = DEFAULT_VALID_SECONDS,
 ) -> SiteBounds:
     """Return the bounds of a site.
 
     signals: what the site knows of its pages from outside. encoder: whether embeddings of an encoder take part there.
-    group: documents of a group; 0 puts all of a segment into one, for bounds by term alone. replicas: keys of documents
-    that the receiver has a copy of, which are left out, and the version of that set.
+    group: documents of a group; 0 puts all of a segment into one, for bounds by term alone. copies: by segment, the
+    documents that the receiver has a copy of, which are left out.
     """
-    parts = [_collect_segment(segment, group, replicas) for segment in index.segments]
+    left_out = _live_copies(index, copies or {})
+    parts = [_collect_segment(segment, group, left_out.get(segment.name)) for segment in index.segments]
     first = np.cumsum([0, *(len(part.sizes) for part in parts)])
     groups = [part.groups + np.uint32(start) for part, start in zip(parts, first.tolist(), strict=False)]
     joined = _Entries(
@@ -139,7 +153,7 @@ def make_site_bounds(
         statistics.epoch if statistics is not None else 0,
         time.time(),
         valid_seconds,
-        replica_version,
+        copies_version(left_out),
         encoder,
         int(sum(mask.sum() for mask in live)),
         _join([part.sizes for part in parts], np.uint16),
@@ -150,6 +164,9 @@ def make_site_bounds(
         merged.groups,
         merged.impacts,
         merged.counts,
+        make_pair_filter(
+            [segment_pairs(segment, part.terms) for segment, part in zip(index.segments, parts, strict=True)]
+        ),
         max((_highest(segment, "quality", mask) / 255 for segment, mask in pairs), default=0.0),
         1.0 if signals.popular or len(signals.visited.keys) else 0.0,
         max((_mentions(segment, mask) for segment, mask in pairs), default=0.0),
@@ -185,10 +202,29 @@ class _SegmentEntries(NamedTuple):
     """All terms of the segment, those of documents that do not count too."""
 
 
-def _collect_segment(segment: Segment, group: int, replicas: npt.NDArray[np.uint64] | None) -> _SegmentEntries:
+def copies_version(copies: Mapping[str, npt.NDArray[np.int64]]) -> int:
+    """Return what identifies a set of documents of a site, by segment; 0 for none."""
+    parts = [(name, numbers) for name, numbers in sorted(copies.items()) if len(numbers)]
+    if not parts:
+        return 0
+    data = b"".join(name.encode() + b"\0" + np.unique(numbers).astype("<i8").tobytes() for name, numbers in parts)
+    return fingerprint(data) >> 1 | 1
+
+
+def _live_copies(index: Index, copies: Mapping[str, npt.NDArray[np.int64]]) -> dict[str, npt.NDArray[np.int64]]:
+    """Return the documents of a set that the index has and that are not deleted."""
+    live: dict[str, npt.NDArray[np.int64]] = {}
+    for segment in index.segments:
+        numbers = np.unique(np.asarray(copies.get(segment.name, ()), np.int64))
+        numbers = numbers[(numbers >= 0) & (numbers < segment.documents)]
+        live[segment.name] = numbers[segment.is_live[numbers]]
+    return live
+
+
+def _collect_segment(segment: Segment, group: int, copies: npt.NDArray[np.int64] | None) -> _SegmentEntries:
     live = np.array(segment.is_live)
-    if replicas is not None and len(replicas):
-        live &= ~np.isin(segment.column("key"), replicas)
+    if copies is not None:
+        live[copies] = False
     documents = np.arange(segment.documents, dtype=np.int64)
     size = min(group, _MAX_GROUP) if group > 0 else max(1, min(segment.documents, _MAX_GROUP))
     group_of = np.where(live, documents // size, -1)
@@ -253,6 +289,14 @@ def _site_names(segment: Segment) -> Hashes:
 def _has_any(hashes: Hashes, keys: Sequence[int]) -> bool:
     wanted = np.array([key & int(_LOW) for key in keys], np.uint32)
     return bool(len(hashes)) and bool(np.isin(wanted, hashes).any())
+
+
+def hash_terms(terms: Sequence[bytes]) -> Hashes:
+    """Return the fingerprints of terms."""
+    start = np.zeros(len(terms) + 1, np.int64)
+    np.cumsum([len(term) for term in terms], out=start[1:])
+    hashes: Hashes = score_bounds.hash_terms(np.frombuffer(b"".join(terms) or b"\0", np.uint8), start)
+    return hashes
 
 
 def encode_bounds(bounds: SiteBounds) -> bytes:

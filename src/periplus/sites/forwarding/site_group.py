@@ -73,10 +73,11 @@ class SiteGroup:
         bounds = self.bounds.get(site)
         if bounds is None or question.filters or question.links or question.documents:
             return False
-        needed = [*(terms for terms, _ in question.phrases), *question.cooccurrences]
-        needed += [(term,) for term, _ in question.language_terms]
-        present = bounds.have_terms(sorted({term for terms in needed for term in terms}))
-        return not any(terms <= present for terms in map(frozenset, needed))
+        return (
+            not any(bounds.has_phrase(terms) for terms, _ in question.phrases)
+            and not any(bounds.have_all(pair) for pair in question.cooccurrences)
+            and not any(bounds.have_all((term,)) for term, _ in question.language_terms)
+        )
 
     @staticmethod
     def _is_usable(request: Any, reply: Any) -> bool:

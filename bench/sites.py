@@ -1,0 +1,442 @@
+"""Query forwarding between sites beside sending every query to every site.
+
+.venv/bin/python bench/sites.py [--sites 3 5 8] [--queries 1500] [--no-save]
+
+Judged collections of several topics and languages are placed on sites with regional interests (bench/site_regions.py),
+and a log is drawn in which few queries are frequent, and nine of ten queries of a region are about its own pages.
+Counted are: queries forwarded; of these, queries whose first ten results differ from the local ones (precision P, as
+COAST section 5.2.4 defines it); messages; results that differ from those of all sites (none at slack 0); nDCG@10.
+Latencies are simulated: processor time as measured, and round trips by distance. No time of the wall clock is used, so
+load does not matter for shares.
+"""
+
+import argparse
+import json
+import math
+import shutil
+import statistics
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+import record
+from periplus.index import build_index, gather_build_statistics, sum_build_statistics
+from periplus.rank import open_external_signals
+from periplus.records import Query
+from periplus.search import IndexShard, LocalShards, ShardedSearcher, encode_record
+from periplus.settings import SearchSettings, Settings
+from periplus.sites.forwarding import (
+    FederatedSearcher,
+    Federation,
+    ForwardingSettings,
+    SiteGroup,
+    SiteReply,
+    decode_bounds,
+    encode_bounds,
+    make_site_bounds,
+)
+from periplus.sites.replication import ReplicationSettings, Replicator, encode_slice, make_slice
+from site_regions import GROUPS, REGIONS, LogQuery, RegionData, draw_log, draw_unrepeated, read_region, round_trip_ms
+
+SETTINGS = msgspec.structs.replace(Settings(), search=SearchSettings(budget_ms=600_000))
+SIZE = 10
+WARM_UP = 3
+"""Queries before those that are counted, as a multiple of them: sites know answers to queries of the past."""
+SEED = 17
+SLACKS = (0.0, 0.05, 0.1, 0.2)
+EXTRA = 0.1
+"""Copies of all sites together, as a share of all documents."""
+PERIODS = 6
+GROUP = 32
+"""Documents of a group of bounds."""
+
+
+class CachedShard:
+    """A shard that answers the same request once, and remembers how much processor time that took."""
+
+    def __init__(self, shard: IndexShard) -> None:
+        self.shard = shard
+        self._replies: dict[tuple[str, bytes], tuple[Any, float]] = {}
+        self.seconds = 0.0
+        """Processor time of all replies since it was set to 0, as if each had been computed."""
+
+    def __getattr__(self, method: str) -> Any:
+        def call(request: Any) -> Any:
+            plain = request._replace(seconds=600.0) if "seconds" in request._fields else request
+            plain = plain._replace(work=1 << 40) if "work" in request._fields else plain
+            key = (method, encode_record(plain))
+            if key not in self._replies:
+                began = time.thread_time()
+                reply = getattr(self.shard, method)(plain)
+                self._replies[key] = reply, time.thread_time() - began
+            reply, seconds = self._replies[key]
+            self.seconds += seconds
+            return reply
+
+        return call
+
+
+class SimulatedSites:
+    """Other sites at a distance: counts messages, and adds up what rounds would take."""
+
+    def __init__(self, shards: Sequence[CachedShard], own: int, round_trips: Mapping[tuple[int, int], float]) -> None:
+        self.shards, self.own, self.round_trips = shards, own, round_trips
+        self.messages = 0
+        self.kinds: Counter[str] = Counter()
+        self.seconds = self.spent = 0.0
+
+    def call(self, method: str, requests: Mapping[int, Any], seconds: float) -> dict[int, SiteReply]:
+        began, replies = time.thread_time(), {}
+        for site, request in requests.items():
+            self.shards[site].seconds = 0.0
+            reply = getattr(self.shards[site], method)(request)
+            taken = self.round_trips[self.own, site] / 1000 + self.shards[site].seconds
+            replies[site] = SiteReply(reply, taken)
+        self.messages += len(requests)
+        self.kinds[method] += len(requests)
+        self.seconds += max((answer.seconds for answer in replies.values()), default=0.0)
+        self.spent += time.thread_time() - began
+        return replies
+
+
+class Answer(NamedTuple):
+    """What one query did."""
+
+    keys: tuple[int, ...]
+    forwarded: bool
+    counted: bool
+    """Whether a site was asked for counts while the query was planned."""
+    asked: int
+    messages: int
+    rounds: int
+    seconds: float
+
+
+class Site(NamedTuple):
+    """One site of a configuration, ready to answer."""
+
+    searcher: FederatedSearcher
+    remote: SimulatedSites
+
+    def answer(self, words: str) -> Answer:
+        """Answer a query, and return what it did."""
+        remote = self.remote
+        remote.messages, remote.seconds, remote.spent = 0, 0.0, 0.0
+        remote.kinds.clear()
+        remote.shards[remote.own].seconds = 0.0
+        began = time.thread_time()
+        page, noted = self.searcher.search_recorded(Query(words, size=SIZE))
+        own = time.thread_time() - began - remote.spent
+        asked = sum(site.outcome == "answered" for site in noted.sites)
+        keys = tuple(hit.key for hit in page.hits)
+        counted = remote.kinds["statistics"] > 0
+        return Answer(keys, noted.forwarded, counted, asked, remote.messages, noted.rounds, own + remote.seconds)
+
+
+class Configuration:
+    """Some regions as sites: indexes, searchers, and the truth."""
+
+    def __init__(self, folder: Path, groups: Sequence[Sequence[int]], regions: Sequence[RegionData]) -> None:
+        self.site_of = {region: site for site, own in enumerate(groups) for region in own}
+        self.names = ["+".join(REGIONS[n].name for n in own) for own in groups]
+        parts = [[page for n in own for page in regions[n].documents] for own in groups]
+        gathered = sum_build_statistics([gather_build_statistics(part) for part in parts], 1)
+        self.shards = []
+        for number, part in enumerate(parts):
+            build_index(part, folder / f"site-{number}" / "index", SETTINGS.index, statistics=gathered)
+            self.shards.append(CachedShard(IndexShard(folder / f"site-{number}", SETTINGS, number)))
+        self.documents = [len(part) for part in parts]
+        places = [REGIONS[own[0]] for own in groups]
+        self.round_trips = {
+            (a, b): round_trip_ms(places[a], places[b]) for a in range(len(groups)) for b in range(len(groups))
+        }
+        self.everyone = ShardedSearcher(LocalShards(self.shards), SETTINGS)
+        self._truth: dict[str, tuple[int, ...]] = {}
+        self._local: dict[tuple[int, str], tuple[int, ...]] = {}
+        self._bounds: dict[tuple[int, int], bytes] = {}
+        self._muted: dict[int, Site] = {}
+
+    def bounds(self, site: int, group: int) -> bytes:
+        """Return the message of a site with groups of so many documents."""
+        if (site, group) not in self._bounds:
+            index = self.shards[site].shard.index
+            signals = open_external_signals(index.folder.parent, SETTINGS.rank)
+            made = make_site_bounds(self.names[site], index, signals, group=group, valid_seconds=1e6)
+            self._bounds[site, group] = encode_bounds(made)
+        return self._bounds[site, group]
+
+    def site(self, own: int, settings: ForwardingSettings, group: int | None) -> Site:
+        """Return a site; group: documents of a group of bounds, None for no bounds, so that all sites are asked."""
+        remote = SimulatedSites(self.shards, own, self.round_trips)
+        federation = Federation(self.names, own, settings)
+        if group is not None:
+            for number, other in federation.sites.items():
+                other.set_bounds(decode_bounds(self.bounds(number, group), self.names[number]))
+        sites = SiteGroup(own, self.shards[own], remote, len(self.shards))
+        return Site(FederatedSearcher(sites, federation, SETTINGS), remote)
+
+    def truth(self, words: str) -> tuple[int, ...]:
+        """Return the results of all sites together."""
+        if words not in self._truth:
+            self._truth[words] = tuple(hit.key for hit in self.everyone.search(Query(words, size=SIZE)).hits)
+        return self._truth[words]
+
+    def local(self, own: int, words: str) -> tuple[int, ...]:
+        """Return the results of one site alone."""
+        if (own, words) not in self._local:
+            if own not in self._muted:
+                self._muted[own] = self.site(own, ForwardingSettings(), None)
+                for other in self._muted[own].searcher.federation.sites.values():
+                    other.trust.record_impossible("the local answer is wanted")
+            self._local[own, words] = self._muted[own].answer(words).keys
+        return self._local[own, words]
+
+
+def ndcg(keys: Sequence[int], query: LogQuery, world: "World") -> float:
+    """Return nDCG@10 of results by the judgements of the query's collection."""
+    grades = world.grades[query.collection].get(query.id, {})
+    gains = [2.0 ** grades.get(world.names.get(key, ("", ""))[1], 0) - 1 for key in keys[:SIZE]]
+    gains = [
+        gain if world.names.get(key, ("", ""))[0] == query.collection else 0.0
+        for gain, key in zip(gains, keys, strict=False)
+    ]
+    best = sorted((2.0**grade - 1 for grade in grades.values()), reverse=True)[:SIZE]
+    ideal = sum(gain / math.log2(place + 2) for place, gain in enumerate(best))
+    return sum(gain / math.log2(place + 2) for place, gain in enumerate(gains)) / ideal if ideal else 0.0
+
+
+class World(NamedTuple):
+    """The collections of all regions."""
+
+    regions: list[RegionData]
+    names: dict[int, tuple[str, str]]
+    grades: dict[str, dict[str, dict[str, int]]]
+
+
+def read_world() -> World:
+    """Read the collections of all regions."""
+    regions: list[RegionData] = []
+    names: dict[int, tuple[str, str]] = {}
+    grades: dict[str, dict[str, dict[str, int]]] = {}
+    for number in range(len(REGIONS)):
+        data, own_names, own_grades = read_region(number)
+        regions.append(data)
+        names |= own_names
+        grades |= own_grades
+    return World(regions, names, grades)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Return a percentile in milliseconds."""
+    return round(sorted(values)[min(len(values) - 1, int(share * len(values)))] * 1000, 1)
+
+
+def run_log(
+    configuration: Configuration,
+    world: World,
+    log: Sequence[LogQuery],
+    settings: ForwardingSettings,
+    group: int | None,
+    known: Mapping[int, Any] | None = None,
+) -> dict[str, Any]:
+    """Answer a log at the sites where it is asked; return the figures. known: queries that each site knows before."""
+    sites = {n: configuration.site(n, settings, group) for n in range(len(configuration.shards))}
+    for number, queries in (known or {}).items():
+        sites[number].searcher.federation.known = queries.copy()
+    answers, needed, useful, different = [], 0, 0, 0
+    quality, best = [], []
+    for query in log:
+        own = configuration.site_of[query.region]
+        answer = sites[own].answer(query.words)
+        truth = configuration.truth(query.words)
+        differs = truth != configuration.local(own, query.words)
+        answers.append(answer)
+        needed += differs
+        useful += differs and answer.forwarded
+        different += answer.keys != truth
+        quality.append(ndcg(answer.keys, query, world))
+        best.append(ndcg(truth, query, world))
+    forwarded = sum(answer.forwarded for answer in answers)
+    seconds = [answer.seconds for answer in answers]
+    return {
+        "queries": len(log),
+        "forwarded": round(forwarded / len(log), 4),
+        "asked for counts": round(sum(answer.counted for answer in answers) / len(log), 4),
+        "needed": round(needed / len(log), 4),
+        "precision": round(useful / max(1, forwarded), 4),
+        "sites asked per query": round(sum(answer.asked for answer in answers) / len(log), 3),
+        "messages per query": round(sum(answer.messages for answer in answers) / len(log), 3),
+        "second rounds": sum(answer.rounds > 1 for answer in answers),
+        "different from all sites": different,
+        "ndcg@10": round(statistics.fmean(quality), 4),
+        "ndcg@10 of all sites": round(statistics.fmean(best), 4),
+        "p50 ms": percentile(seconds, 0.5),
+        "p99 ms": percentile(seconds, 0.99),
+    }
+
+
+class LocalSource:
+    """Fetches documents and bounds of sites in this process."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self._configuration = configuration
+
+    def fetch_documents(self, site: str, keys: Sequence[int]) -> bytes:
+        """Return a slice of a site."""
+        number = self._configuration.names.index(site)
+        return encode_slice(make_slice(site, self._configuration.shards[number].shard.index, keys, SETTINGS.index))
+
+    def fetch_bounds(self, site: str, copies: Mapping[str, npt.NDArray[np.int64]]) -> bytes:
+        """Return the bounds of a site that leave copies out."""
+        index = self._configuration.shards[self._configuration.names.index(site)].shard.index
+        signals = open_external_signals(index.folder.parent, SETTINGS.rank)
+        return encode_bounds(make_site_bounds(site, index, signals, copies=copies, valid_seconds=1e6))
+
+
+def run_replication(
+    configuration: Configuration, folder: Path, log: Sequence[LogQuery], periods: int
+) -> dict[str, Any]:
+    """Answer a log while sites copy what is often asked for; return the share of local queries by period.
+
+    Copies of all sites together are at most a tenth of all documents.
+    """
+    count = len(configuration.shards)
+    most = int(EXTRA * sum(configuration.documents) / count)
+    rules = ReplicationSettings(budget_bytes=1 << 40, max_documents=most, add_count=2.0, max_change=5_000)
+    sites, replicators = [], []
+    for own in range(count):
+        site = configuration.site(own, ForwardingSettings(deadline_ms=1e6), 32)
+        replicator = Replicator(
+            folder / f"site-{own}" / "copies", site.searcher.federation, LocalSource(configuration), SETTINGS, rules
+        )
+        site.searcher.observe = replicator.observe
+        sites.append(site)
+        replicators.append(replicator)
+    locality, different = [], 0
+    size = len(log) // periods
+    for period in range(periods):
+        local = 0
+        for query in log[period * size : (period + 1) * size]:
+            own = configuration.site_of[query.region]
+            answer = sites[own].answer(query.words)
+            local += not answer.forwarded
+            different += answer.keys != configuration.truth(query.words)
+        locality.append(round(local / size, 4))
+        for own, replicator in enumerate(replicators):
+            replicator.run_period(sites[own].searcher.collection.descriptions)
+    copies = sum(sum(replicator.status().copies.values()) for replicator in replicators)
+    return {
+        "local by period": locality,
+        "copies": copies,
+        "extra documents": round(copies / sum(configuration.documents), 4),
+        "bytes of copies": sum(replicator.status().bytes for replicator in replicators),
+        "different from all sites": different,
+    }
+
+
+def measure(folder: Path, count: int, world: World, queries: int) -> dict[str, Any]:
+    """Measure one number of sites."""
+    configuration = Configuration(folder, GROUPS[count], world.regions)
+    whole = draw_log(world.regions, queries * (WARM_UP + 1), SEED)
+    past, log = whole[: queries * WARM_UP], whole[queries * WARM_UP :]
+    single = draw_unrepeated(world.regions, queries // 2, SEED + 1)
+    default = ForwardingSettings(deadline_ms=1e6)
+    terms_only, results_only = change(default, known_queries=0, by_results=False), change(default, known_queries=0)
+
+    def run(settings: ForwardingSettings, group: int | None, some: Sequence[LogQuery] = log) -> dict[str, Any]:
+        return run_log(configuration, world, some, settings, group)
+
+    rows: dict[str, Any] = {
+        "every query to every site": run(default, None),
+        "terms, candidates": run(terms_only, 0),
+        "terms, results": run(results_only, 0),
+        "groups, results": run(results_only, GROUP),
+    }
+    for name, group in (("terms and queries, results", 0), ("groups and queries, results", GROUP)):
+        known = learn(configuration, past, default, group)
+        slacks = SLACKS if group else SLACKS[:1]
+        for slack in slacks:
+            settings = change(default, slack=slack)
+            rows[f"{name}, slack {slack}"] = run_log(configuration, world, log, settings, group, known)
+    rows["never repeated: groups, results"] = run(results_only, GROUP, single)
+    sizes = {group: sum(len(configuration.bounds(n, group)) for n in range(count)) for group in (0, GROUP)}
+    documents = sum(configuration.documents)
+    size = queries * (WARM_UP + 1) // PERIODS
+    return {
+        "documents": configuration.documents,
+        "bytes of bounds per document": {str(name): round(size / documents, 1) for name, size in sizes.items()},
+        "rows": rows,
+        "replication": run_replication(configuration, folder, whole[: size * PERIODS], PERIODS),
+    }
+
+
+def change(settings: ForwardingSettings, **values: Any) -> ForwardingSettings:
+    """Return other settings."""
+    return msgspec.structs.replace(settings, **values)
+
+
+def learn(
+    configuration: Configuration, past: Sequence[LogQuery], settings: ForwardingSettings, group: int
+) -> dict[int, Any]:
+    """Answer queries of the past; return what each site knows of queries then."""
+    sites = {n: configuration.site(n, settings, group) for n in range(len(configuration.shards))}
+    for query in past:
+        sites[configuration.site_of[query.region]].answer(query.words)
+    return {n: site.searcher.federation.known for n, site in sites.items()}
+
+
+def write_table(figures: Mapping[str, Any]) -> str:
+    """Return the figures as a table for docs/decisions/057."""
+    lines = [
+        "| sites | bounds | forwarded | P | needed | counts | asked | messages | different | nDCG@10 | p50, p99 ms |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for sites, own in figures.items():
+        for name, row in own["rows"].items():
+            cells = (
+                sites.removesuffix(" sites"),
+                name,
+                f"{row['forwarded']:.1%}",
+                f"{row['precision']:.2f}",
+                f"{row['needed']:.1%}",
+                f"{row['asked for counts']:.1%}",
+                f"{row['sites asked per query']:.2f}",
+                f"{row['messages per query']:.1f}",
+                str(row["different from all sites"]),
+                f"{row['ndcg@10']:.4f}",
+                f"{row['p50 ms']:.0f}, {row['p99 ms']:.0f}",
+            )
+            lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure, print and store the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sites", type=int, nargs="+", default=[3, 5, 8])
+    parser.add_argument("--queries", type=int, default=500)
+    parser.add_argument("--no-save", action="store_true")
+    arguments = parser.parse_args()
+    world = read_world()
+    figures: dict[str, Any] = {}
+    for count in arguments.sites:
+        folder = Path(tempfile.mkdtemp(prefix="periplus-bench-sites-"))
+        try:
+            figures[f"{count} sites"] = measure(folder, count, world, arguments.queries)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        print(json.dumps(figures[f"{count} sites"], indent=1), flush=True)
+    print(write_table(figures))
+    if not arguments.no_save:
+        record.save("sites", figures)
+
+
+if __name__ == "__main__":
+    main()

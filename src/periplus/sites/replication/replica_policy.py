@@ -1,0 +1,89 @@
+"""Which documents of other sites to copy, and which copies to remove: a pure function of demand, copies and budget.
+
+A document is copied once it was a result `add_count` times. A copy is removed when its count falls below `keep_share`
+of that, after it was there for `min_periods`; or when a document that is asked for `replace_ratio` times as often needs
+its room. Between these limits nothing moves, so that documents do not come and go. Documents that a site is the master
+of are no copies: they are not in any of these tables, and nothing here can remove them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from periplus.sites.replication.replica_demand import DocumentDemand
+
+__all__ = ["ReplicaChange", "ReplicaEntry", "ReplicationSettings", "plan_replication"]
+
+
+class ReplicationSettings(msgspec.Struct, frozen=True):
+    """How documents are replicated."""
+
+    budget_bytes: int = 256 << 20
+    """Bytes of all copies together."""
+    max_documents: int = 1 << 31
+    """Copies of all sites together."""
+    add_count: float = 3.0
+    """Results after which a document is copied."""
+    keep_share: float = 0.25
+    """Share of `add_count` below which a copy is removed."""
+    replace_ratio: float = 2.0
+    """How many times as frequent a document must be to replace a copy."""
+    min_periods: int = 2
+    """Periods that a copy stays at least."""
+    max_change: int = 1_000
+    """Documents that are copied in one period at most."""
+
+
+class ReplicaEntry(NamedTuple):
+    """A copy: its size in bytes, and for how many periods it has been there."""
+
+    bytes: int
+    periods: int
+
+
+class ReplicaChange(NamedTuple):
+    """What to copy and what to remove: site and key of each document."""
+
+    add: tuple[tuple[str, int], ...]
+    remove: tuple[tuple[str, int], ...]
+
+
+def plan_replication(
+    demand: Sequence[DocumentDemand],
+    copies: Mapping[tuple[str, int], ReplicaEntry],
+    settings: ReplicationSettings,
+    document_bytes: int,
+) -> ReplicaChange:
+    """Return the changes of one period.
+
+    demand: the most frequent first; documents that are not in it are not asked for. document_bytes: what a copy is
+    expected to take, before it is there.
+    """
+    counts = {(item.site, item.key): item.count for item in demand}
+    least = settings.add_count * settings.keep_share
+    settled = {key: entry for key, entry in copies.items() if entry.periods >= settings.min_periods}
+    removed = [key for key in settled if counts.get(key, 0.0) < least]
+    used = sum(entry.bytes for entry in copies.values()) - sum(copies[key].bytes for key in removed)
+    # Copies by how often they are asked for: the least frequent is the first to make room.
+    rest = sorted((key for key in settled if key not in set(removed)), key=lambda key: (counts.get(key, 0.0), key))
+    room = settings.max_documents - len(copies) + len(removed)
+    added: list[tuple[str, int]] = []
+    for item in demand:
+        key = (item.site, item.key)
+        if item.count < settings.add_count or len(added) >= settings.max_change:
+            break
+        if key in copies:
+            continue
+        while (used + document_bytes > settings.budget_bytes or room < 1) and rest:
+            if counts.get(rest[0], 0.0) * settings.replace_ratio > item.count:
+                break
+            removed.append(rest[0])
+            used -= copies[rest.pop(0)].bytes
+            room += 1
+        if used + document_bytes > settings.budget_bytes or room < 1:
+            break
+        added.append(key)
+        used += document_bytes
+        room -= 1
+    return ReplicaChange(tuple(added), tuple(removed))
