@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from periplus.cli import main
+from periplus.signals import Click, write_click
 from periplus.sites import MetricLog, QueryAnswer, SiteLocation
 
 
@@ -25,8 +26,11 @@ def test_records_of_a_site(folder, tmp_path, capsys):
     assert "Query locality (QL)" in output
     assert "70.0%" in output
     assert "Query locality over time" in report.read_text("utf-8")
+    for position in (1, 12):
+        assert write_click(folder, Click(f"query {position}", "http://a.test/", position))
     assert main(["evaluate", "sites", str(folder), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["query_locality"] == 0.7
+    figures = json.loads(capsys.readouterr().out)
+    assert (figures["query_locality"], figures["top_k_precision"]) == (0.7, 0.5)
 
 
 def test_simulations(tmp_path, capsys):

@@ -49,6 +49,16 @@ def test_records_are_written_after_some_seconds(tmp_path):
     assert list(read_metric_log(tmp_path)) == RECORDS[:2]
 
 
+def test_deferred_records_wait_for_a_flush_within_a_bound(tmp_path, monkeypatch):
+    monkeypatch.setattr("periplus.sites.metric_log._MAX_WAITING", 600)
+    log = MetricLog(tmp_path, deferred=True)
+    for number in range(700):
+        log.write(PageFetch(1.0, "zurich", number))
+    assert list(read_metric_log(tmp_path)) == []
+    log.flush()
+    assert (len(list(read_metric_log(tmp_path))), log.dropped) == (600, 100)
+
+
 def test_logs_are_bounded(tmp_path):
     log = MetricLog(tmp_path, max_file_bytes=2_000)
     for number in range(400):

@@ -25,6 +25,8 @@ METRIC_LOG_FORMAT: Final = 1
 MAX_FILES: Final = 4
 _MAX_FILE_BYTES: Final = 16 << 20
 _BATCH: Final = 500
+_MAX_WAITING: Final = 10_000
+"""Records that wait for the disk; further ones are dropped."""
 _MAX_AGE: Final = 5.0
 _FOLDER: Final = "site"
 _PATTERN: Final = "metrics-*.jsonl"
@@ -35,9 +37,16 @@ class MetricLog:
     dropped, and counted: metrics never disturb what they measure."""
 
     def __init__(
-        self, folder: Path, *, max_file_bytes: int = _MAX_FILE_BYTES, clock: Callable[[], float] = time.monotonic
+        self,
+        folder: Path,
+        *,
+        deferred: bool = False,
+        max_file_bytes: int = _MAX_FILE_BYTES,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """deferred: `write` never waits for the disk; another thread calls `flush_old` or `flush`."""
         self._folder = folder / _FOLDER
+        self._deferred = deferred
         self._max_file_bytes = max_file_bytes
         self._clock = clock
         self._lock = threading.Lock()
@@ -49,12 +58,24 @@ class MetricLog:
     def write(self, record: MetricRecord) -> None:
         """Add a record; it is on disk within some seconds, when another one is added, or after `flush`."""
         with self._lock:
+            if len(self._lines) >= _MAX_WAITING:
+                self.dropped += 1
+                return
             if not self._lines:
                 self._oldest = self._clock()
             self._lines.append(encode_metric(record))
+            if self._deferred:
+                return
             if len(self._lines) < _BATCH and self._clock() - self._oldest < _MAX_AGE:
                 return
         self.flush()
+
+    def flush_old(self) -> None:
+        """Append what was collected if it has waited long enough; for threads that run all the time."""
+        with self._lock:
+            is_due = bool(self._lines) and self._clock() - self._oldest >= _MAX_AGE
+        if is_due:
+            self.flush()
 
     def flush(self) -> None:
         """Append what was collected."""

@@ -1,5 +1,6 @@
 """Compute the metrics of a federation from the records of its sites, or from simulations."""
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from periplus.app.kernel_compilation import compile_kernels
 from periplus.app.observer import SILENT, Observer
-from periplus.errors import BadInput, NothingHere
+from periplus.errors import BadInput, BadUrl, NothingHere
 
 if TYPE_CHECKING:
     from periplus.evaluate import FederationReport
@@ -64,14 +65,29 @@ def evaluate_sites(
 
 
 def _read_folder(folder: Path) -> "Iterator[MetricRecord]":
-    from periplus.sites import read_metric_log
+    from periplus.sites import SiteLocation, read_metric_log
 
-    count = 0
+    count, site = 0, folder.name
     for record in read_metric_log(folder):
         count += 1
+        site = record.site if isinstance(record, SiteLocation) else site
         yield record
+    yield from _read_clicks(folder, site)
     if not count:
         raise NothingHere(f"{folder} has no records of a site.", "They are written while `periplus site up` runs.")
+
+
+def _read_clicks(folder: Path, site: str) -> "Iterator[MetricRecord]":
+    """Yield the clicks of a data folder as accesses; a query is named by its fingerprint."""
+    from periplus.hashing import fingerprint_text
+    from periplus.signals import read_clicks
+    from periplus.sites import PageAccess
+    from periplus.url import parse_address
+
+    for click in read_clicks(folder):
+        with contextlib.suppress(BadUrl):
+            key = parse_address(click.url).key
+            yield PageAccess(max(click.when, 0.0), site, key, 1, click.position, fingerprint_text(click.query))
 
 
 def _simulate_crawls(graph: Path) -> tuple[tuple, "Iterator[MetricRecord]"]:  # type: ignore[type-arg]

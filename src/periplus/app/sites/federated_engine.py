@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from periplus.app.sites.site_metrics import SiteRecorder
 from periplus.errors import BadInput, ExpensiveQuery, PeriplusError
 from periplus.records import Query, ResultPage, SearchLimits
 from periplus.settings import Settings
@@ -52,7 +53,8 @@ class FederatedEngine:
         self._changed = False
         """Whether answers may have changed since `refresh` was called: others came, went, or have new pages."""
         self._lock = threading.Lock()
-        self.answers: list[Callable[[ResultPage], None]] = []
+        self._recorder = SiteRecorder(folder, node.name, node.topology.site(node.name).place, deferred=True)
+        self.answers: list[Callable[[ResultPage], None]] = [self._recorder.record_answer]
         """Called with every answer."""
         node.data.listen(self._receive_bounds)
         serve_shard(node.transport, lambda: self._shard)
@@ -73,6 +75,8 @@ class FederatedEngine:
                 self.update()
             except (PeriplusError, OSError, msgspec.MsgspecError) as error:
                 _LOG.warning("What other sites have is not known: %s", error)
+            self._recorder.log.flush_old()
+        self._recorder.log.flush()
 
     def update(self) -> None:
         """Do one turn of `run`."""

@@ -12,6 +12,7 @@ from periplus.app.jobs.crawl_runner import check_seeds
 from periplus.app.observer import Observer
 from periplus.app.priority import lower_priority
 from periplus.app.serving.live_indexer import index_forever
+from periplus.app.sites.site_metrics import SiteRecorder
 from periplus.errors import BadUrl, DataError, DiskFailed, PeriplusError, ProcessFailed
 from periplus.health import share_health
 from periplus.settings import Settings
@@ -221,19 +222,24 @@ class _MasterChooser:
         self._data = DataStore(site.path)
         self._read = -_INTEREST_SECONDS
         self._indexer: MasterIndexer | None = None
+        own = site.config().name
+        self._recorder = SiteRecorder(folder, own, site.topology().site(own).place)
 
     def choose(self, records: "Sequence[FetchRecord]") -> list[str]:
         """Return the site that indexes each page."""
         from periplus.sites import LocatedHost, PlacedPage
         from periplus.url import parse_address
 
-        pages = []
+        pages, places = [], []
         for record in records:
             host = parse_address(record.url).host
             where = self._locator.find(host) or LocatedHost()
             assert record.page is not None
+            places.append(where)
             pages.append(PlacedPage(record.page, host, where.place, where.country))
-        return [choice.site for choice in self._current().choose(pages)]
+        choices = self._current().choose(pages)
+        self._recorder.record_pages(records, places, choices)
+        return [choice.site for choice in choices]
 
     def _current(self) -> "MasterIndexer":
         from periplus.sites import MasterIndexer, decode_interests, read_interests
