@@ -28,11 +28,12 @@ assert before["periplus.query.kernels.match.match_best"] == before["periplus.tex
 from periplus.index import build_index, Index
 from periplus.records import *
 from periplus.search import Searcher
-from periplus.settings import Settings
+from periplus.settings import SearchSettings, Settings
 folder = pathlib.Path(tempfile.mkdtemp())
 page = Page("https://a.test/", title="Sea charts", text="A sea chart shows the sea. Straße 東京.")
 build_index([FetchRecord(page.url, 5, Outcome.OK, 1.0, 200, page=page)], folder / "index", Settings().index)
-found = Searcher.open(folder, Settings()).search(Query('sea "sea chart" -land site:a.test', explain=True))
+settings = Settings(search=SearchSettings(budget_ms=600_000))  # kernels may be compiled within it
+found = Searcher.open(folder, settings).search(Query('sea "sea chart" -land site:a.test', explain=True))
 assert [hit.url for hit in found.hits] == [page.url], found
 assert signatures() == before, (before, signatures())
 """
