@@ -24,6 +24,7 @@ from periplus.index.kernels import (
 )
 from periplus.index.kernels.postings_scan import LOOKUP_FIELDS
 from periplus.index.kernels.term_dictionary import TermEntry
+from periplus.index.language_sets import MAX_LANGUAGE_SETS, LanguageSets
 from periplus.index.term_rows import TermRowCache
 from periplus.index.validation.kernels import term_checks
 from periplus.index.validation.segment_checks import check_segment_files, damaged_array
@@ -39,8 +40,6 @@ _DEFAULTS: Final = {"analysis": np.zeros(1, np.uint8)}
 _MAX_BLOCK_BYTES: Final = 1 << 28
 _READ_AHEAD: Final = 8
 """Bytes behind the postings that kernels may read: a word of eight, of which the first is used."""
-_MAX_LANGUAGE_SETS: Final = 64
-"""Sets of the documents of some languages that are kept for further queries."""
 _MAX_PHRASES: Final = 1_024
 """Phrases whose documents are kept for further queries."""
 _MAX_PHRASE_DOCUMENTS: Final = 1 << 16
@@ -82,8 +81,6 @@ class Segment:
         self.mark_deleted(deleted)
         self._cached_block: tuple[int, bytes] = (-1, b"")
         self._expanded: dict[str, npt.NDArray[Any]] = {}
-        self._languages: dict[int, npt.NDArray[np.uint64]] = {}
-        self._language_sets: dict[frozenset[int], npt.NDArray[np.uint64]] = {}
         self._language_lists: dict[frozenset[int], npt.NDArray[np.int32]] = {}
         self._phrases: dict[tuple[tuple[bytes, ...], int], npt.NDArray[np.int32]] = {}
         self.late_news: npt.NDArray[np.int64] = np.zeros(0, np.int64)
@@ -290,30 +287,22 @@ class Segment:
         listing = self._language_lists.get(numbers)
         if listing is None:
             listing = np.flatnonzero(self.in_languages(numbers)).astype(np.int32)
-            _keep(self._language_lists, numbers, listing)
+            if len(self._language_lists) >= MAX_LANGUAGE_SETS:
+                self._language_lists.clear()
+            self._language_lists[numbers] = listing
         return listing
 
     def language_blocks(self, numbers: frozenset[int]) -> npt.NDArray[np.uint64]:
         """Return the documents in one of some languages as sets: one 64-bit word for each block."""
-        blocks = self._language_sets.get(numbers)
-        if blocks is None:
-            # Sets of single languages are few and stay; a query may ask for any combination of them.
-            blocks = np.zeros(len(self.live), np.uint64)
-            for number in numbers:
-                blocks |= self._documents_of_language(number)
-            _keep(self._language_sets, numbers, blocks)
+        table, rows = self.language_sets.rows([numbers])
+        blocks: npt.NDArray[np.uint64] = table[rows[0]]
         return blocks
 
-    def _documents_of_language(self, number: int) -> npt.NDArray[np.uint64]:
-        """Return the documents whose first or second language has a number, as sets."""
-        blocks = self._languages.get(number)
-        if blocks is None:
-            chosen = np.zeros(len(self.live) * inversion.BLOCK, np.bool_)
-            chosen[: self.documents] = self.column("language") == number
-            if number and "second_language" in self.columns:  # 0 is none, in this column
-                chosen[: self.documents] |= self.column("second_language") == number
-            blocks = self._languages[number] = np.packbits(chosen, bitorder="little").view(np.uint64)
-        return blocks
+    @functools.cached_property
+    def language_sets(self) -> LanguageSets:
+        """The documents by their languages."""
+        second = self.column("second_language") if "second_language" in self.columns else None
+        return LanguageSets(len(self.live), self.column("language"), second)
 
     def string(self, name: str, number: int) -> str:
         """Return entry `number` of a table of strings: url, title, hosts or kinds."""
@@ -390,10 +379,3 @@ class Segment:
     def sizes(self) -> dict[str, int]:
         """Return the bytes that each array takes, by 'part.array'."""
         return {f"{part}.{name}": n for part, file in self.files.items() for name, n in file.sizes().items()}
-
-
-def _keep(sets: dict[frozenset[int], Any], numbers: frozenset[int], value: npt.NDArray[Any]) -> None:
-    """Store what was computed for some languages; a full table begins anew."""
-    if len(sets) >= _MAX_LANGUAGE_SETS:
-        sets.clear()
-    sets[numbers] = value

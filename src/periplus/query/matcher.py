@@ -116,7 +116,7 @@ def plan_segment(
     places = prepared.leaf_places(segment)
     often = places[:, 0].tolist()
     phrases, words = _lay_phrases(prepared.phrases, often)
-    rows, sets = _lay_leaves(segment, prepared)
+    rows, sets = _lay_leaves(segment, prepared, given)
     order = sorted(range(len(often)), key=lambda n: (not required >> n & 1, often[n]))
     # One array for all tables of 32-bit numbers: each would take longer to make than to fill.
     tables: tuple[Sequence[Sequence[int]], ...] = (rows, prepared.program, phrases, words)
@@ -130,7 +130,7 @@ def plan_segment(
         phrases=numbers[ends[1] : ends[2]].reshape(-1, 4),
         words=numbers[ends[2] : ends[3]].reshape(-1, 2),
         order=numbers[ends[3] :],
-        given=sets[0] if len(sets) == 1 and not len(given) else np.concatenate([given, *sets]) if sets else given,
+        given=sets,
         shape=shape,
         groups=prepared.groups,
         required=np.uint64(required),
@@ -143,17 +143,23 @@ def plan_segment(
 
 
 def _lay_leaves(
-    segment: Segment, prepared: QueryPlan
-) -> tuple[list[tuple[int, int, int]], list[npt.NDArray[np.uint64]]]:
-    """Return the rows of all leaves, and the sets of documents, to be added to those of filters, that some count in."""
-    numbers: dict[Restriction, int] = {}
-    for leaf in prepared.leaves:
-        if leaf.languages is not None:
-            numbers.setdefault(leaf.languages, len(prepared.filters) + len(numbers))
-    rows = [
-        (leaf.fields, leaf.group, -1 if leaf.languages is None else numbers[leaf.languages]) for leaf in prepared.leaves
-    ]
-    return rows, [restricted_blocks(segment, pages)[np.newaxis] for pages in numbers]
+    segment: Segment, prepared: QueryPlan, given: npt.NDArray[np.uint64]
+) -> tuple[list[tuple[int, int, int]], npt.NDArray[np.uint64]]:
+    """Return the rows of all leaves, and the sets of documents of filters and those that some leaves count in.
+
+    given: the sets of filters.
+    """
+    leaves = prepared.leaves
+    numbers: dict[Restriction | None, int] = dict.fromkeys([leaf.languages for leaf in leaves], -1)
+    pages = [restriction for restriction in numbers if restriction is not None]
+    languages = [restriction for restriction in pages if isinstance(restriction, frozenset)]
+    if pages and len(languages) == len(pages) and not len(given):
+        given, rows = segment.language_sets.rows(languages)
+        numbers |= zip(languages, rows, strict=True)
+    elif pages:
+        numbers |= zip(pages, range(len(given), len(given) + len(pages)), strict=True)
+        given = np.concatenate([given, *(restricted_blocks(segment, part)[np.newaxis] for part in pages)])
+    return [(leaf.fields, leaf.group, numbers[leaf.languages]) for leaf in leaves], given
 
 
 def _lay_phrases(

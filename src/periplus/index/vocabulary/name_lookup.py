@@ -116,7 +116,7 @@ def select_named(
     if not named and len(words) > 1 and is_stop_word(words[0], language):
         named = _look_up(collection, _keys(words[1:], stems[1:]), frequency)
     if not named and not verbatim:
-        named = _look_up_misspelt(collection, words, language)
+        named = _look_up_misspelt(collection, words, stems, language)
     best: dict[tuple[int, int], float] = {}
     for document, _ in named:
         place = (document.segment, document.document)
@@ -181,7 +181,7 @@ def _look_up(
 
 
 def _look_up_misspelt(
-    collection: "CollectionView", words: Sequence[str], language: str
+    collection: "CollectionView", words: Sequence[str], stems: Sequence[bytes], language: str
 ) -> list[tuple[NamedDocument, int]]:
     """Return the documents of titles that differ from some words in one that hardly any document has."""
     spelling = collection.spelling
@@ -196,10 +196,12 @@ def _look_up_misspelt(
     ]
     candidates: dict[tuple[int, int], float] = {}
     for place in doubtful[:_MAX_MISSPELT]:
-        for meant in spelling.find_candidates(words[place]):
+        max_kind = NAME_STEM if frequencies[place] else NAME_PART
+        meanings = spelling.find_candidates(words[place])
+        others = terms_of([meant.word for meant in meanings], language)
+        for meant, stem in zip(meanings, others, strict=True):
             other = [*words[:place], meant.word, *words[place + 1 :]]
-            max_kind = NAME_STEM if frequencies[place] else NAME_PART
-            keys = _keys(other, terms_of(other, language))
+            keys = _keys(other, [*stems[:place], stem, *stems[place + 1 :]])
             for named, mentions in _look_up(collection, keys, meant.documents, max_kind):
                 if mentions >= _TIMES_MENTIONED * max(1, frequencies[place]):
                     worth = named.weight * mentions * math.exp(-meant.cost / _COST_SCALE)

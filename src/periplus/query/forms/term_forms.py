@@ -156,14 +156,13 @@ def excluded_terms(
     segment: Segment, documents: npt.NDArray[np.int32], languages: Iterable[Restriction | None]
 ) -> npt.NDArray[np.bool_]:
     """Return which terms, each with its restriction, do not count in which documents; empty where all of them count."""
-    sets = list(languages)
+    sets = tuple(languages)
     if not any(sets):
         return np.zeros((0, 0), np.bool_)
-    excluded = np.zeros((len(documents), len(sets)), np.bool_)
-    columns: dict[Restriction, npt.NDArray[np.bool_]] = {}
-    for number, restriction in enumerate(sets):
-        if restriction:
-            if restriction not in columns:
-                columns[restriction] = ~select_allowed(segment, restriction, documents)
-            excluded[:, number] = columns[restriction]
+    pages = {restriction for restriction in sets if isinstance(restriction, PhrasePages)}
+    plain = tuple([None if isinstance(restriction, PhrasePages) else restriction for restriction in sets])
+    excluded = segment.language_sets.excluded(plain, documents)
+    for restriction in pages:
+        chosen = [number for number, other in enumerate(sets) if other == restriction]
+        excluded[:, chosen] = ~select_allowed(segment, restriction, documents)[:, np.newaxis]
     return excluded
