@@ -9,13 +9,14 @@ import pytest
 
 from index.made_pages import Ranks
 from periplus.app.sites.federated_engine import FederatedEngine
-from periplus.records import FetchRecord, Outcome, Page, Query
+from periplus.records import FetchRecord, Outcome, Page, Query, VisitReport
 from periplus.settings import SiteSettings
+from periplus.signals import append_visit_reports, update_visit_counts
 from periplus.sites import LocalNetwork, SiteConfig, SiteFolder, SiteNode, SiteTopology, new_site_record
 from periplus.url import parse_address
 from sites.made_sites import SETTINGS, MadeFederation
 
-_SITE = SiteSettings(heartbeat_seconds=0.5, liveness_seconds=60.0, deadline=600.0)
+_SITE = SiteSettings(heartbeat_seconds=0.5, liveness_seconds=600.0, deadline=600.0)
 
 
 def _record(url: str, title: str, text: str) -> FetchRecord:
@@ -59,17 +60,22 @@ class _World:
             node.transport.close()
 
 
+def _await_bounds(world: _World) -> None:
+    """Return when each site has the bounds of the other."""
+    limit = time.monotonic() + 120
+    while True:
+        world.turn()
+        valid = [engine.federation.status()[0].valid for engine in world.engines.values() if engine.federation]
+        if len(valid) == 2 and all(valid):
+            break
+        assert time.monotonic() < limit
+    world.turn()
+
+
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_World]:
     made = _World(tmp_path_factory.mktemp("engine"))
-    limit = time.monotonic() + 120
-    while True:
-        made.turn()
-        known = [engine.federation.status()[0].valid for engine in made.engines.values() if engine.federation]
-        if len(known) == 2 and all(known):
-            break
-        assert time.monotonic() < limit
-    made.turn()
+    _await_bounds(made)
     yield made
     made.close()
 
@@ -109,3 +115,49 @@ def test_a_site_that_is_cut_off_answers_what_is_its_own(world: _World) -> None:
         assert any("site-1" in note for note in other.notes)
     finally:
         world.network.mend("site-0", "site-1")
+
+
+def test_new_signals_are_announced_within_a_generation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = _World(tmp_path)
+    try:
+        _await_bounds(world)
+        node, engine = world.nodes["site-1"], world.engines["site-1"]
+        before = node.data.versions()
+        world.turn()
+        assert node.data.versions() == before
+        reports = [VisitReport("http://two.example/3", source=source) for source in range(1, 9)]
+        append_visit_reports(tmp_path / "site-1", reports)
+        assert update_visit_counts(tmp_path / "site-1", every=0.0)
+        monkeypatch.setattr("periplus.rank.external_signals._AGAIN", -1.0)
+        other = world.engines["site-0"]
+        other.search(Query("harbour"))
+        assert other.federation is not None
+        assert len(other.federation.known) == 1
+        engine.update()
+        after = node.data.versions()
+        assert after["bounds"].version == before["bounds"].version + 1  # Before, no page was popular.
+        assert after["signals"].version == before["signals"].version + 1
+        limit = time.monotonic() + 60
+        while len(other.federation.known):
+            world.turn()
+            assert time.monotonic() < limit
+    finally:
+        world.close()
+
+
+def test_a_site_that_sorts_first_shifts_the_numbers_of_shards(tmp_path: Path) -> None:
+    world = _World(tmp_path)
+    try:
+        _await_bounds(world)
+        key = SiteFolder(tmp_path / "new").make_key()
+        record = new_site_record(key, "a-new-site", None, (), "")
+        for number, name in enumerate(world.made.names):
+            engine = world.engines[name]
+            assert engine._shard is not None
+            assert engine._shard.number == number
+            world.nodes[name].add_records((record,))
+            engine.update()
+            assert engine.federation is not None
+            assert engine._shard.number == engine.federation.own == number + 1
+    finally:
+        world.close()

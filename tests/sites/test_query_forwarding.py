@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from index.made_pages import Ranks, queries, random_ranks, random_visits, visit
 from periplus.errors import BadInput
 from periplus.records import FetchRecord, Query
-from periplus.search import RetrieveReply
+from periplus.search import IndexShard, RetrieveReply
 from periplus.sites.forwarding import FederatedSearcher, Federation, ForwardingSettings, decode_bounds, encode_bounds
 from periplus.sites.forwarding.site_trust import EXCLUDED, TRUSTED, UNBOUNDED
 from sites.made_sites import FORWARDING, LocalSites, MadeFederation, spread
@@ -123,6 +123,40 @@ def test_queries_about_local_topics_stay_local(topical: MadeFederation) -> None:
     assert {site.outcome for site in record.sites} == {"local", "not asked"}
     assert all(site.reason for site in record.sites[1:])
     assert topical.assert_same(searcher, Query("violin sonata")) >= 1
+
+
+def test_a_site_whose_settings_differ_answers_as_many_as_are_asked_for(topical: MadeFederation) -> None:
+    """Twice: the second time the reply is known, and must not be thought to have all that matches."""
+    searcher, remote = topical.searcher(0)
+    search = msgspec.structs.replace(topical.settings.search, max_results=10)
+    remote.shards[1] = IndexShard(
+        topical.folder / "site-1", msgspec.structs.replace(topical.settings, search=search), 1
+    )
+    for _ in range(2):
+        topical.assert_same(searcher, Query("violin", start=120, size=30))
+
+
+def test_a_reply_that_leaves_out_what_matches_is_not_complete(topical: MadeFederation) -> None:
+    searcher, remote = topical.searcher(0)
+    remote.fault = lambda method, site, reply: _cut_reply(reply, 4) if method == "retrieve" else reply
+    searcher.search(Query("violin sonata"))
+    answers = [answer for sites in searcher.federation.known._answers.values() for answer in sites.values()]
+    assert any(len(answer.scores) == 4 for answer in answers)
+    assert not any(answer.complete for answer in answers if len(answer.scores) == 4)
+
+
+def _cut_reply(reply: RetrieveReply, count: int) -> RetrieveReply:
+    """Return a reply with the best candidates only; it still says how many match."""
+    kept = reply.retrieved
+    if len(kept.scores) <= count:
+        return reply
+    assert kept.nearest is None
+    assert kept.home_page is None
+    cut = {
+        name: getattr(kept, name)[:count]
+        for name in ("segments", "documents", "scores", "keys", "features", "days", "static")
+    }
+    return reply._replace(retrieved=kept._replace(**cut), columns=reply.columns[:count])
 
 
 def test_the_record_is_json_that_names_sites_reasons_and_times(topical: MadeFederation) -> None:

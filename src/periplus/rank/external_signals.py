@@ -11,6 +11,7 @@ import numpy as np
 
 from periplus.errors import BadFile, BadUrl
 from periplus.files import disk_errors
+from periplus.hashing import fingerprint_text
 from periplus.query import content_words_of, parse_query
 from periplus.rank.ranking_model import FOLDER, USED, TreeModel, open_model
 from periplus.settings import RankSettings
@@ -66,6 +67,11 @@ class ExternalSignals:
     def stale(self) -> bool:
         """Whether there is something new to know, and it was a while ago that this was read."""
         return time.monotonic() - self._opened > _AGAIN and _version(self._folder, self._watched) != self._version
+
+    @property
+    def version(self) -> bytes:
+        """What changes if anything else is known; the same in all processes that have read the same files."""
+        return b"%016x" % fingerprint_text(repr(self._version))
 
     def popularity(self, host: str) -> float:
         """Return the popularity, 0 to 1, of a host or the nearest domain above it that is listed."""

@@ -21,6 +21,7 @@ from periplus.settings import Settings
 
 if TYPE_CHECKING:
     from periplus.index import Index
+    from periplus.rank import ExternalSignals
     from periplus.search import IndexShard
     from periplus.sites import FederatedSearcher, Federation, Replicator, SiteBounds, SiteNode
 
@@ -30,6 +31,8 @@ _LOG: Final = logging.getLogger("periplus.sites")
 _POLL_SECONDS: Final = 0.5
 _REFRESH_SECONDS: Final = 5.0
 _BOUNDS: Final = "bounds"
+_SIGNALS: Final = "signals"
+"""What scores depend on besides the index: a fingerprint of its version."""
 _PERIOD_SECONDS: Final = 300.0
 """How often documents that are often results here are copied, and others removed."""
 
@@ -49,14 +52,15 @@ class FederatedEngine:
         self._names: tuple[str, ...] = ()
         self._alive: frozenset[str] = frozenset()
         self._refreshed = 0.0
-        self._sent_generation = -1
+        self._sent_signals: ExternalSignals | None = None
+        """Those that the bounds were computed with which were sent last."""
         self._changed = False
         """Whether answers may have changed since `refresh` was called: others came, went, or have new pages."""
         self._lock = threading.Lock()
         self._recorder = SiteRecorder(folder, node.name, node.topology.site(node.name).place, deferred=True)
         self.answers: list[Callable[[ResultPage], None]] = [self._recorder.record_answer]
         """Called with every answer."""
-        node.data.listen(self._receive_bounds)
+        node.data.listen(self._receive_data)
         serve_shard(node.transport, lambda: self._shard)
         serve_documents(
             node.transport,
@@ -104,8 +108,7 @@ class FederatedEngine:
         if self._shard is not None:
             return self._shard.refresh()
         if self.local.statistics().documents:
-            number = self._node.topology.names.index(self._node.name)
-            self._shard = IndexShard(self._folder, self._settings, number)
+            self._shard = IndexShard(self._folder, self._settings)
             return True
         return False
 
@@ -114,6 +117,8 @@ class FederatedEngine:
 
         site = self._settings.site
         own = names.index(self._node.name)
+        assert self._shard is not None
+        self._shard.number = own  # A site that joins may come before this one.
         forwarding = ForwardingSettings(slack=site.slack, deadline_ms=1000 * site.deadline)
         federation = Federation(names, own, forwarding)
         self._names, self.federation, self._federated = names, federation, None
@@ -122,30 +127,36 @@ class FederatedEngine:
             if body is not None:
                 federation.site(name).receive_bounds(body)
 
-    def _receive_bounds(self, site: str, name: str, body: bytes) -> None:
-        if name == _BOUNDS and self.federation is not None:
+    def _receive_data(self, site: str, name: str, body: bytes) -> None:
+        federation = self.federation
+        if federation is None:
+            return
+        if name == _SIGNALS:
+            federation.known.forget_site(site)  # Its answers of the same generation have other scores now.
+        if name == _BOUNDS:
             with contextlib.suppress(BadInput):
-                self.federation.site(site).receive_bounds(body)
+                federation.site(site).receive_bounds(body)
                 self._refreshed = 0.0
 
     def _send_bounds(self, shard: "IndexShard") -> None:
-        """Offer the bounds of the newest generation to all sites; how often is up to the index."""
+        """Offer bounds to all sites when there is a new generation or new signals; how often is up to the index."""
         from periplus.sites import encode_bounds
 
-        generation = shard.index.manifest.generation
-        if generation != self._sent_generation and len(self._names) > 1:
+        signals = shard.signals  # Of each generation, and opened again when clicks, visits or lists have changed.
+        if signals is not self._sent_signals and len(self._names) > 1:
             bounds = self._make_bounds(shard.index, {})
             self._node.send_data("thresholds", _BOUNDS, encode_bounds(bounds))
-            self._sent_generation = generation
+            self._node.send_data("thresholds", _SIGNALS, signals.version)
+            self._sent_signals = signals
 
     def _make_bounds(self, index: "Index", copies: Mapping[str, Any]) -> "SiteBounds":
-        """Return the bounds of this site, without documents that another has copies of."""
-        from periplus.rank import open_external_signals, uses_encoder
+        """Return the bounds of this site, by the signals that its shard scores with, without documents copied."""
+        from periplus.rank import uses_encoder
         from periplus.sites import make_site_bounds
 
-        signals = open_external_signals(self._folder, self._settings.rank)
+        assert self._shard is not None
         encoder = uses_encoder(index.folder, self._settings.embeddings)
-        return make_site_bounds(self._node.name, index, signals, encoder=encoder, copies=copies)
+        return make_site_bounds(self._node.name, index, self._shard.signals, encoder=encoder, copies=copies)
 
     def _replicate(self, changed: bool) -> None:
         """Use copies for what other sites have now; from time to time, copy what was often a result."""

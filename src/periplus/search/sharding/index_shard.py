@@ -11,6 +11,7 @@ from periplus.hashing import fingerprint, fingerprint_text
 from periplus.index import DictionaryPiece, Index, SegmentDictionary, cut_piece, folder_statistics, read_dictionary
 from periplus.publish import DeletionList
 from periplus.query import Link, PlanRecord, QueryBudget, QueryPlan, restore_plan
+from periplus.rank import ExternalSignals
 from periplus.records import Card
 from periplus.search.index_session import IndexParts, IndexSession, SearchStatistics
 from periplus.search.link_queries import resolve_filter
@@ -67,6 +68,11 @@ class IndexShard:
         """The newest generation of the index."""
         return self._sessions[-1].index
 
+    @property
+    def signals(self) -> ExternalSignals:
+        """What the newest generation is scored with besides the index."""
+        return self._sessions[-1].signals
+
     def refresh(self) -> bool:
         """Open the newest generation; return whether there was one. Queries of the one before it are answered still."""
         with self._lock:
@@ -118,7 +124,8 @@ class IndexShard:
     def retrieve(self, request: records.RetrieveRequest) -> records.RetrieveReply:
         """Return the best candidates of a plan, with everything that reranking and selection need to know of them."""
         session = self._session()
-        limit = min(max(1, request.limit), self._settings.search.max_results)
+        # The broker decides how many it needs: its settings may be others than those of the shard.
+        limit = min(max(1, request.limit), max(_MAX_ROWS, self._settings.search.max_results))
         budget = QueryBudget(request.seconds, request.work)
         plan = self._plan(session, request.plan)
         needs = BrokerNeeds(request.needed, request.today)

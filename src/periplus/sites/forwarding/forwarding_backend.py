@@ -198,7 +198,7 @@ class ForwardingBackend(ShardedBackend):
     ) -> dict[int, RetrieveReply]:
         """Send one round of requests; return the replies that can be used."""
         seconds = max(_MIN_SECONDS, min(left, self._federation.settings.deadline_ms / 1000))
-        sent = request._replace(seconds=seconds)
+        sent = request._replace(seconds=seconds, limit=max(request.limit, self.model.depth))
         self._rounds += 1
         replies = self._sites.remote.call("retrieve", dict.fromkeys(chosen, sent), seconds)
         usable: dict[int, RetrieveReply] = {}
@@ -249,8 +249,8 @@ class ForwardingBackend(ShardedBackend):
         shares: npt.NDArray[np.float64] | None = None
         if views.limits is not None and len(retrieved.features):
             shares = self.model.scorer.score_candidates(np.nan_to_num(retrieved.features, nan=0.0))
-        asked = max(request.limit, self.model.depth)
-        summary = summarise_answer(retrieved, shares, reply.generation, asked)
+        wanted = max(request.limit, self.model.depth)
+        summary = summarise_answer(retrieved, shares, reply.generation, wanted)
         self._federation.known.add(views.key, site.name, summary, views.leaves)
 
     def _present(

@@ -97,12 +97,13 @@ def leaf_keys(plan: QueryPlan) -> dict[LeafKey, float] | None:
 
 
 def summarise_answer(
-    retrieved: RetrievedCandidates, shares: npt.NDArray[np.float64] | None, generation: int, asked: int
+    retrieved: RetrievedCandidates, shares: npt.NDArray[np.float64] | None, generation: int, wanted: int
 ) -> AnswerSummary:
     """Return what to remember of an answer.
 
     shares: scores after reranking of the rows with features, where similarities that are missing add nothing; None
-    where these are no sums. asked: candidates that were asked for.
+    where these are no sums. wanted: candidates that were asked for; a site may reply with fewer than that though more
+    match, if its settings are others.
     """
     features = retrieved.features
     count = len(retrieved.scores)
@@ -119,7 +120,7 @@ def summarise_answer(
         values,
         has_vector,
         float(retrieved.scores.max(initial=-1.0)),
-        count < asked,
+        count < wanted and retrieved.total <= count,
         retrieved.home_page is not None,
     )
 
