@@ -9,8 +9,8 @@ from site_fixtures import NETWORK, make_sites
 
 from periplus.crawl import RobotsRequest
 from periplus.errors import BadBatch
-from periplus.hashing import fingerprint_text
-from periplus.records import FetchRecord, FetchRequest, Outcome, Page, VisitReport
+from periplus.hashing import fingerprint, fingerprint_text
+from periplus.records import FetchRecord, FetchRequest, FetchResult, Outcome, Page, VisitReport
 from periplus.settings import StoreSettings
 from periplus.sites.exchange import received_pages
 from periplus.sites.exchange.page_distributor import MasterLog, PageDistributor
@@ -19,6 +19,7 @@ from periplus.sites.exchange.site_shard import ReceivedUrls, SiteShard
 from periplus.sites.messaging.batches import Batch, BatchHeader, UrlItem, decode_batch
 from periplus.sites.messaging.outbox import Outbox, OutboxReader
 from periplus.store import PageStore
+from periplus.store.warc.warc_writer import response_record
 from periplus.url import parse_address
 
 
@@ -113,7 +114,7 @@ def test_links_of_other_sites_have_numbers_that_a_crawl_can_have(tmp_path: Path)
     with Outbox(tmp_path / "outbox", "crawl", keys["a"], NETWORK, "a") as outbox:
         (message,) = SiteShard(tmp_path, tmp_path, "a", _Owners(), outbox).receive()
     received = [(link.depth, link.rank, link.hops) for link in message.links]
-    assert received == [(0, 0.0, 0), (1_000, 0.0, 1_000), (3, 1_000.0, 1), (4, 0.5, 2)]
+    assert received == [(1, 0.0, 0), (1_000, 0.0, 1_000), (3, 1_000.0, 1), (4, 0.5, 2)]
 
 
 def test_a_robots_txt_on_a_host_of_another_site_is_fetched_here(tmp_path: Path) -> None:
@@ -188,6 +189,42 @@ def test_pages_that_are_too_large_together_are_refused(tmp_path: Path, monkeypat
 def test_a_page_without_a_time_is_refused(tmp_path: Path, when: float) -> None:
     with pytest.raises(BadBatch, match="time"):
         ReceivedPages(tmp_path, StoreSettings()).apply(_batch(_record("http://a.example/1", when)))
+
+
+def test_a_page_of_the_future_does_not_block_later_versions(tmp_path: Path) -> None:
+    received = ReceivedPages(tmp_path, StoreSettings())
+    early = _batch(_record("http://a.example/1", time.time() + 1e9, content=1))
+    received.apply(early)
+    received.apply(early)
+    assert received.pages == 1
+    later = _record("http://a.example/1", time.time() + 2e9, content=2)
+    received.apply(_batch(later))
+    received.close()
+    with PageStore.open(tmp_path / "store", StoreSettings()) as store:
+        records = list(store.records())
+        assert [record.content for record in records] == [1, 2]
+        assert all(record.when <= time.time() for record in records)
+
+
+def test_a_response_of_another_page_is_not_stored(tmp_path: Path) -> None:
+    received = ReceivedPages(tmp_path, StoreSettings())
+    body = b"<p>Hello"
+    cases = {
+        "http://a.example/1": ("http://a.example/1", fingerprint(body)),
+        "http://a.example/2": ("http://a.example/2", fingerprint(b"<p>Another")),
+        "http://a.example/3": ("http://a.example/1", fingerprint(body)),
+    }
+    items = []
+    for url, (target, content) in cases.items():
+        result = FetchResult(FetchRequest(parse_address(target)), Outcome.OK, 1.0, 200, (), body)
+        items.append(encode_page(_record(url, content=content), response_record(result)))
+    items.append(encode_page(_record("http://a.example/4", content=fingerprint(body)), b"no response"))
+    received.apply(Batch(BatchHeader(NETWORK, "b", "a", "pages", "lane", 1, 4, 10), items))
+    assert received.pages == 4
+    received.close()
+    with PageStore.open(tmp_path / "store", StoreSettings()) as store:
+        stored = {record.url: bool(record.warc) for record in store.records()}
+    assert stored == {f"http://a.example/{n}": n == 1 for n in range(1, 5)}
 
 
 def test_pages_go_to_their_masters_once_and_are_gone_here(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from periplus.store.sharded_store import PUBLICATION_SHARD, RECEIVED_SHARD, shar
 from periplus.store.store_check import WarcRecord, check_store_folder, walk_warc
 from periplus.store.store_manifest import durable_lengths
 from periplus.store.store_repair import StoreRepair, read_orphans, repair_store_files
-from periplus.store.warc.warc_reader import WarcPage, read_warc
+from periplus.store.warc.warc_reader import WarcPage, parse_record, read_warc
 
 __all__ = [
     "PUBLICATION_SHARD",
@@ -41,6 +41,7 @@ __all__ = [
     "compress",
     "decompress",
     "durable_lengths",
+    "parse_record",
     "read_lines",
     "read_orphans",
     "read_warc",

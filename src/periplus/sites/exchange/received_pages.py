@@ -4,17 +4,19 @@ import contextlib
 import hashlib
 import math
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from periplus.errors import BadBatch, BadUrl, CorruptFile
+from periplus.errors import BadBatch, BadFile, BadUrl, CorruptFile
+from periplus.hashing import fingerprint
 from periplus.records import FetchRecord, Outcome
 from periplus.settings import StoreSettings
 from periplus.sites.messaging.batches import Batch, PageItem
-from periplus.store import RECEIVED_SHARD, PageStore, compress, decompress, shard_folder
+from periplus.store import RECEIVED_SHARD, PageStore, compress, decompress, parse_record, shard_folder
 from periplus.url import parse_address
 
 __all__ = ["ReceivedPages", "decode_page", "decode_pages", "encode_page"]
@@ -67,6 +69,21 @@ def _decode(item: PageItem, most: int) -> tuple[FetchRecord, bytes, int]:
     return record, response, len(body) + len(response)
 
 
+def _is_response_of(response: bytes, record: FetchRecord) -> bool:
+    """Return whether a WARC record has the URL and the content that a record states; the page is stored without it."""
+    try:
+        page = parse_record(response) if response else None
+    except (BadFile, CorruptFile):
+        return False
+    return (
+        page is not None and page.url == record.url and record.content == (fingerprint(page.body) if page.body else 0)
+    )
+
+
+def _has_same_content(first: FetchRecord, second: FetchRecord) -> bool:
+    return (first.outcome, first.content, first.page) == (second.outcome, second.content, second.page)
+
+
 class ReceivedPages:
     """The store of pages that other sites have sent; `apply` is the handler of the sink."""
 
@@ -85,7 +102,7 @@ class ReceivedPages:
             try:
                 accepted = self._select(store, pages)
                 for record, response in accepted:
-                    store.append_forwarded(record, response)
+                    store.append_forwarded(record, response if _is_response_of(response, record) else b"")
                 store.commit()
             except BaseException:
                 self._close()
@@ -94,10 +111,15 @@ class ReceivedPages:
 
     @staticmethod
     def _select(store: PageStore, pages: list[tuple[FetchRecord, bytes]]) -> list[tuple[FetchRecord, bytes]]:
+        """Return the pages that are new. Those of the future are of now, so that no later version is older."""
         newest: dict[int, FetchRecord] = {}
         accepted = []
-        for record, response in pages:
+        now = time.time()
+        for sent, response in pages:
+            record = sent if sent.when <= now else msgspec.structs.replace(sent, when=now)
             stored = newest.get(record.key) or store.find_latest(record.key)
+            if stored is not None and record is not sent and _has_same_content(stored, record):
+                continue  # It may have come before: then its time was another.
             if stored is None or (stored.when < record.when and record.outcome in _LASTING):
                 newest[record.key] = record
                 accepted.append((record, response))

@@ -48,9 +48,12 @@ _URL_BYTES: Final = 120
 
 
 def _bound_link(item: UrlItem) -> ForwardedLink:
-    """Return a link with numbers that an ordinary crawl can have: those of another site may be anything."""
+    """Return a link with numbers that an ordinary crawl can have: those of another site may be anything.
+
+    It is no seed of this site, whose redirects would extend the scope: its depth is at least 1.
+    """
     rank = max(-_MAX_RANK, min(_MAX_RANK, item.rank)) if math.isfinite(item.rank) else 0.0
-    depth, hops = (max(0, min(_MAX_DEPTH, number)) for number in (item.depth, item.hops))
+    depth, hops = (max(least, min(_MAX_DEPTH, number)) for least, number in ((1, item.depth), (0, item.hops)))
     return ForwardedLink(item.url, depth, rank, hops, item.is_list)
 
 
