@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from store_samples import make_record, make_result
 
-from periplus.errors import CorruptFile, NewerFormat
+from periplus.errors import CorruptFile, DiskFailed, NewerFormat
 from periplus.settings import StoreSettings
 from periplus.store import PageStore, shard_folder
 from periplus.store.read_order import ReadOrder
@@ -135,3 +135,21 @@ def test_a_read_order_that_a_power_failure_left_unwritten_is_written_again(tmp_p
     again = ReadOrder(tmp_path)
     again.extend({0: 3, 1: 2})
     assert again.runs == order.runs == [(0, 3), (1, 2)]
+
+
+def test_a_run_of_the_read_order_that_was_not_synced_is_written_again(tmp_path, monkeypatch):
+    ReadOrder(tmp_path).extend({0: 3})
+    before = (tmp_path / "order.bin").read_bytes()
+
+    def fail(descriptor: int) -> None:
+        raise OSError(errno.EIO, "the disk has failed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fdatasync", fail)
+        with pytest.raises(DiskFailed):
+            ReadOrder(tmp_path).extend({0: 3, 1: 2})
+    # What is in memory only must not be read as if it were on disk: later runs are appended to it.
+    assert (tmp_path / "order.bin").read_bytes() == before
+    order = ReadOrder(tmp_path)
+    order.extend({0: 3, 1: 2})
+    assert order.runs == [(0, 3), (1, 2)]

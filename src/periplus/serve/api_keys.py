@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from periplus.errors import BadInput
-from periplus.files import decode_json, encode_json, read_file, write_atomically
+from periplus.files import decode_json, disk_errors, encode_json, read_file, sync_folder, write_atomically
 from periplus.writer_queue import queue_for_lock
 
 __all__ = ["ROLES", "ApiKey", "ApiKeys"]
@@ -128,6 +128,8 @@ class ApiKeys:
         with queue_for_lock(self._path.parent, "keys", _LOCK_SECONDS):
             self._stamp = (0, 0)
             self._read()
+            with disk_errors(self._path):
+                sync_folder(self._path.parent)  # an earlier change may have been renamed, but not synced
             yield self._file.keys
 
     def _reload(self) -> None:

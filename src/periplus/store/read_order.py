@@ -81,9 +81,15 @@ class ReadOrder:
     def _write(self, descriptor: int, data: bytes, offset: int) -> None:
         """Write and sync: a power failure may take the end of the file, never something before it."""
         written = 0
-        while written < len(data):
-            written += os.pwrite(descriptor, data[written:], offset + written)
-        os.fdatasync(descriptor)
+        try:
+            while written < len(data):
+                written += os.pwrite(descriptor, data[written:], offset + written)
+            os.fdatasync(descriptor)
+        except OSError:
+            # The next reader would find it in memory and append to it, although it may never reach the disk.
+            with contextlib.suppress(OSError):
+                os.ftruncate(descriptor, offset)
+            raise
 
     def _pack_run(self, number: int, count: int) -> bytes:
         offset = self._end.to_bytes(8, "little")
