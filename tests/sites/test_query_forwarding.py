@@ -145,6 +145,26 @@ def test_a_reply_that_leaves_out_what_matches_is_not_complete(topical: MadeFeder
     assert not any(answer.complete for answer in answers if len(answer.scores) == 4)
 
 
+def test_a_page_that_two_sites_have_is_shown_once(tmp_path: Path) -> None:
+    """Each has another version of it, so that it is no near-duplicate of itself."""
+    texts = (
+        " ".join(["harbour", *(f"first{n}" for n in range(60))]),
+        " ".join(f"harbour second{n}" for n in range(60)),
+    )
+    parts = [
+        [
+            visit("https://a.test/", "Version", text),
+            *(visit(f"https://{site}.test/{n}", "Other", f"w{n}") for n in "123"),
+        ]
+        for site, text in zip("xy", texts, strict=True)
+    ]
+    made = MadeFederation(tmp_path, parts, Ranks({}))
+    for own in (0, 1):
+        page, record = made.searcher(own)[0].search_recorded(Query("harbour"))
+        assert [hit.url for hit in page.hits] == ["https://a.test/"]
+        assert sum(site.results for site in record.sites) == 1
+
+
 def _cut_reply(reply: RetrieveReply, count: int) -> RetrieveReply:
     """Return a reply with the best candidates only; it still says how many match."""
     kept = reply.retrieved

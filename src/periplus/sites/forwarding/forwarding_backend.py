@@ -139,6 +139,10 @@ class ForwardingBackend(ShardedBackend):
         self._from_replica = {number for number in copies if number in self._replicas}
         return copies | answered
 
+    def merge_replies(self, replies: dict[int, RetrieveReply], plan: QueryPlan) -> RetrievedCandidates:
+        """Return the candidates of sites as those of one index: of a page that several have, the best alone."""
+        return _drop_repeated(super().merge_replies(replies, plan))
+
     def _remote_sites(self) -> dict[int, RemoteSite]:
         """Return the other sites that may be asked; those that may not are missing in the answer."""
         now, remote = time.monotonic(), {}
@@ -295,3 +299,23 @@ class ForwardingBackend(ShardedBackend):
         names = self._federation.names
         missing = {n: SiteOutcome(name, SILENT, "nothing is known of it") for n, name in enumerate(names)}
         return FederationRecord(tuple((missing | self._outcomes).values()), self._rounds)
+
+
+def _drop_repeated(merged: RetrievedCandidates) -> RetrievedCandidates:
+    """Return candidates, best first, without those whose key a better one has: other versions of the same page."""
+    count = len(merged.keys)
+    first = np.unique(merged.keys, return_index=True)[1]
+    if len(first) == count:
+        return merged
+    rows = np.sort(first)
+    return merged._replace(
+        segments=merged.segments[rows],
+        documents=merged.documents[rows],
+        scores=merged.scores[rows],
+        keys=merged.keys[rows],
+        features=merged.features[rows[rows < len(merged.features)]],
+        total=max(len(rows), merged.total - (count - len(rows))),
+        days=merged.days[rows] if len(merged.days) == count else merged.days,
+        static=merged.static[rows] if len(merged.static) == count else merged.static,
+        similarities=merged.similarities[rows] if merged.similarities is not None else None,
+    )
