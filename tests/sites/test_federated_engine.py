@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from made_sites import SETTINGS, MadeFederation
 
 from index.made_pages import Ranks
 from periplus.app.sites.federated_engine import FederatedEngine
@@ -14,7 +15,6 @@ from periplus.settings import SiteSettings
 from periplus.signals import append_visit_reports, update_visit_counts
 from periplus.sites import LocalNetwork, SiteConfig, SiteFolder, SiteNode, SiteTopology, new_site_record
 from periplus.url import parse_address
-from sites.made_sites import SETTINGS, MadeFederation
 
 _SITE = SiteSettings(heartbeat_seconds=0.5, liveness_seconds=600.0, deadline=600.0)
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from made_sites import FORWARDING, LocalSites, MadeFederation, spread
 
 from index.made_pages import Ranks, queries, random_ranks, random_visits, visit
 from periplus.errors import BadInput
@@ -18,7 +19,6 @@ from periplus.records import FetchRecord, Query
 from periplus.search import IndexShard, RetrieveReply
 from periplus.sites.forwarding import FederatedSearcher, Federation, ForwardingSettings, decode_bounds, encode_bounds
 from periplus.sites.forwarding.site_trust import EXCLUDED, TRUSTED, UNBOUNDED
-from sites.made_sites import FORWARDING, LocalSites, MadeFederation, spread
 
 TOPICS = (
     ("harbour", "tide", "ship", "anchor", "mast", "quay"),

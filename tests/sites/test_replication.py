@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_sites import LocalSites, MadeFederation, spread
 
 from index.made_pages import Ranks, queries, random_ranks, random_visits
 from periplus.errors import BadInput, PeerFailed, SiteUnreachable
@@ -30,7 +31,6 @@ from periplus.sites.replication import (
     plan_replication,
 )
 from periplus.sites.replication.replica_slices import MAX_SLICE_DOCUMENTS
-from sites.made_sites import LocalSites, MadeFederation, spread
 
 RULES = ReplicationSettings(add_count=1.0, keep_share=0.5, min_periods=1)
 

@@ -1,5 +1,6 @@
 """`periplus site`: a search engine that acts as one with others elsewhere."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -22,6 +23,7 @@ site: Final = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
+_MAX_TOKEN: Final = 65_536
 Name = Annotated[str, typer.Option("--name", help="Name of the site: small letters, digits and hyphens.")]
 
 
@@ -46,15 +48,25 @@ def _echo_new(made: "NewSite") -> None:
 
 @site.command("join")
 @with_settings(place="site.place", languages="site.languages", address="site.address", listen="site.listen")
-def join(
-    settings: Settings, token: Annotated[str, typer.Argument(help="As `periplus site invite` prints it.")], name: Name
-) -> None:
-    """Make the data folder a site of the federation that has issued a token; the site that issued it must run."""
+def join(settings: Settings, name: Name) -> None:
+    """Make the data folder a site of a federation, by a token of one of its sites, which must run.
+
+    The token, as `periplus site invite` prints it, is asked for, or read from standard input: arguments can be read by
+    everyone on a machine.
+    """
     from periplus.app import join_sites
 
+    token = _read_token()
     with observe() as observer:
         made = join_sites(Path(settings.folder), token, name, settings, observer)
     _echo_new(made)
+
+
+def _read_token() -> str:
+    """Return the token that is typed, or the first line of standard input."""
+    if sys.stdin.isatty():
+        return str(typer.prompt("Token", hide_input=True)).strip()
+    return sys.stdin.readline(_MAX_TOKEN).strip()
 
 
 @site.command("invite")

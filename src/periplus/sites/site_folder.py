@@ -169,7 +169,7 @@ class SiteFolder:
             return decode_json(path, read_file(path), SiteConfig, _FORMAT, checksum_since=1)
         except FileNotFoundError:
             raise NothingHere(
-                f"{self.path.parent} is not a site.", "Make one: periplus site init, or periplus site join TOKEN."
+                f"{self.path.parent} is not a site.", "Make one: periplus site init, or periplus site join --name NAME."
             ) from None
 
     def save_config(self, config: SiteConfig) -> None:
@@ -186,7 +186,7 @@ class SiteFolder:
             return decode_site_topology(read_file(path), str(path))
         except FileNotFoundError:
             raise NothingHere(
-                f"There is no topology in {self.path}.", "Join again: periplus site join TOKEN."
+                f"There is no topology in {self.path}.", "Join again: periplus site join --name NAME."
             ) from None
 
     def save_topology(self, topology: SiteTopology) -> None:

@@ -194,4 +194,6 @@ def require_site(folder: Path) -> None:
     from periplus.sites import SiteFolder
 
     if not SiteFolder(folder).exists:
-        raise NothingHere(f"{folder} is not a site.", "Make one: periplus site init, or periplus site join TOKEN.")
+        raise NothingHere(
+            f"{folder} is not a site.", "Make one: periplus site init, or periplus site join --name NAME."
+        )
