@@ -109,7 +109,9 @@ def _read_pages(name: str, path: Path, wanted: set[str]) -> Iterator[tuple[Fetch
         yield msgspec.structs.replace(record, url=url, key=fingerprint_text(url), page=page), own
 
 
-def draw_log(regions: Sequence[RegionData], count: int, seed: int) -> list[LogQuery]:
+def draw_log(
+    regions: Sequence[RegionData], count: int, seed: int, own_interest: float = OWN_INTEREST
+) -> list[LogQuery]:
     """Return a log: each query is asked in some region, mostly about what is there, frequent ones more often."""
     chance = random.Random(seed)
     pools = []
@@ -122,7 +124,7 @@ def draw_log(regions: Sequence[RegionData], count: int, seed: int) -> list[LogQu
     for _ in range(count):
         region = chance.randrange(len(regions))
         topic = region
-        if chance.random() >= OWN_INTEREST:
+        if chance.random() >= own_interest:
             topic = chance.choice([n for n in range(len(regions)) if n != region])
         collection, key, words = chance.choices(pools[topic], cum_weights=weights[topic])[0]
         log.append(LogQuery(words, collection, key, region))

@@ -1,6 +1,6 @@
 """Query forwarding between sites beside sending every query to every site.
 
-.venv/bin/python bench/sites.py [--sites 3 5 8] [--queries 1500] [--no-save]
+.venv/bin/python bench/sites.py [--sites 3 5 8] [--queries 200] [--no-save]
 
 Judged collections of several topics and languages are placed on sites with regional interests (bench/site_regions.py),
 and a log is drawn in which few queries are frequent, and nine of ten queries of a region are about its own pages.
@@ -18,7 +18,7 @@ import statistics
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,6 +42,7 @@ from periplus.sites.forwarding import (
     encode_bounds,
     make_site_bounds,
 )
+from periplus.sites.forwarding.site_bounds import DEFAULT_GROUP
 from periplus.sites.replication import ReplicationSettings, Replicator, encode_slice, make_slice
 from site_regions import GROUPS, REGIONS, LogQuery, RegionData, draw_log, draw_unrepeated, read_region, round_trip_ms
 
@@ -53,9 +54,12 @@ SEED = 17
 SLACKS = (0.0, 0.05, 0.1, 0.2)
 EXTRA = 0.1
 """Copies of all sites together, as a share of all documents."""
-PERIODS = 6
-GROUP = 32
+PERIODS = 4
+"""In which copies are made: three of the past, and one that is counted."""
+GROUP = DEFAULT_GROUP
 """Documents of a group of bounds."""
+OTHER_INTEREST = 0.8
+"""Of a second log, in which more queries are about pages elsewhere, and sites know nothing at first."""
 
 
 class CachedShard:
@@ -153,6 +157,7 @@ class Configuration:
             build_index(part, folder / f"site-{number}" / "index", SETTINGS.index, statistics=gathered)
             self.shards.append(CachedShard(IndexShard(folder / f"site-{number}", SETTINGS, number)))
         self.documents = [len(part) for part in parts]
+        self.keys = [{page.key for page in part} for part in parts]
         places = [REGIONS[own[0]] for own in groups]
         self.round_trips = {
             (a, b): round_trip_ms(places[a], places[b]) for a in range(len(groups)) for b in range(len(groups))
@@ -247,16 +252,28 @@ def run_log(
     known: Mapping[int, Any] | None = None,
 ) -> dict[str, Any]:
     """Answer a log at the sites where it is asked; return the figures. known: queries that each site knows before."""
-    sites = {n: configuration.site(n, settings, group) for n in range(len(configuration.shards))}
+    sites = [configuration.site(n, settings, group) for n in range(len(configuration.shards))]
     for number, queries in (known or {}).items():
         sites[number].searcher.federation.known = queries.copy()
+    return run_queries(configuration, world, log, sites, configuration.local)
+
+
+def run_queries(
+    configuration: Configuration,
+    world: World,
+    log: Sequence[LogQuery],
+    sites: Sequence[Site],
+    local: Callable[[int, str], Collection[int]],
+) -> dict[str, Any]:
+    """Answer a log at some sites; local: the results of a site alone, in order, or all pages that it has."""
     answers, needed, useful, different = [], 0, 0, 0
     quality, best = [], []
     for query in log:
         own = configuration.site_of[query.region]
         answer = sites[own].answer(query.words)
         truth = configuration.truth(query.words)
-        differs = truth != configuration.local(own, query.words)
+        alone = local(own, query.words)
+        differs = truth != alone if isinstance(alone, tuple) else not alone >= set(truth)  # type: ignore[operator]
         answers.append(answer)
         needed += differs
         useful += differs and answer.forwarded
@@ -301,44 +318,57 @@ class LocalSource:
 
 
 def run_replication(
-    configuration: Configuration, folder: Path, log: Sequence[LogQuery], periods: int
+    configuration: Configuration, folder: Path, world: World, log: Sequence[LogQuery], periods: int
 ) -> dict[str, Any]:
-    """Answer a log while sites copy what is often asked for; return the share of local queries by period.
+    """Answer a log while sites copy what is asked for; return the figures of the last period, and locality of all.
 
-    Copies of all sites together are at most a tenth of all documents.
+    Copies of all sites together are at most a tenth of all documents. Of the last period, a query is needed to be
+    forwarded if a result is neither a page of the site nor a copy.
     """
     count = len(configuration.shards)
     most = int(EXTRA * sum(configuration.documents) / count)
-    rules = ReplicationSettings(budget_bytes=1 << 40, max_documents=most, add_count=2.0, max_change=5_000)
+    rules = ReplicationSettings(budget_bytes=1 << 40, max_documents=most, max_change=5_000)
     sites, replicators = [], []
     for own in range(count):
-        site = configuration.site(own, ForwardingSettings(deadline_ms=1e6), 32)
+        site = configuration.site(own, ForwardingSettings(deadline_ms=1e6), GROUP)
         replicator = Replicator(
             folder / f"site-{own}" / "copies", site.searcher.federation, LocalSource(configuration), SETTINGS, rules
         )
         site.searcher.observe = replicator.observe
         sites.append(site)
         replicators.append(replicator)
-    locality, different = [], 0
+    locality: list[float] = []
     size = len(log) // periods
+    row: dict[str, Any] = {}
     for period in range(periods):
-        local = 0
-        for query in log[period * size : (period + 1) * size]:
-            own = configuration.site_of[query.region]
-            answer = sites[own].answer(query.words)
-            local += not answer.forwarded
-            different += answer.keys != configuration.truth(query.words)
-        locality.append(round(local / size, 4))
-        for own, replicator in enumerate(replicators):
-            replicator.run_period(sites[own].searcher.collection.descriptions)
+        held = [configuration.keys[own] | copied_keys(replicators[own]) for own in range(count)]
+        part = log[period * size : (period + 1) * size]
+        row = run_queries(configuration, world, part, sites, lambda own, words: held[own])  # noqa: B023
+        locality.append(round(1 - row["forwarded"], 4))
+        if period < periods - 1:
+            for own, replicator in enumerate(replicators):
+                replicator.run_period(sites[own].searcher.collection.descriptions)
     copies = sum(sum(replicator.status().copies.values()) for replicator in replicators)
     return {
         "local by period": locality,
         "copies": copies,
         "extra documents": round(copies / sum(configuration.documents), 4),
         "bytes of copies": sum(replicator.status().bytes for replicator in replicators),
-        "different from all sites": different,
+        "last period": row,
     }
+
+
+def copied_keys(replicator: Replicator) -> set[int]:
+    """Return the keys of all copies at a site."""
+    return {key for store in replicator.stores.values() for key in store.keys().tolist()}
+
+
+class Rows(dict[str, dict[str, Any]]):
+    """Figures by configuration, printed as they come."""
+
+    def __setitem__(self, name: str, row: dict[str, Any]) -> None:
+        super().__setitem__(name, row)
+        print(name, json.dumps(row), flush=True)
 
 
 def measure(folder: Path, count: int, world: World, queries: int) -> dict[str, Any]:
@@ -353,12 +383,11 @@ def measure(folder: Path, count: int, world: World, queries: int) -> dict[str, A
     def run(settings: ForwardingSettings, group: int | None, some: Sequence[LogQuery] = log) -> dict[str, Any]:
         return run_log(configuration, world, some, settings, group)
 
-    rows: dict[str, Any] = {
-        "every query to every site": run(default, None),
-        "terms, candidates": run(terms_only, 0),
-        "terms, results": run(results_only, 0),
-        "groups, results": run(results_only, GROUP),
-    }
+    rows = Rows()
+    rows["every query to every site"] = run(default, None)
+    rows["terms, candidates"] = run(terms_only, 0)
+    rows["terms, results"] = run(results_only, 0)
+    rows["groups, results"] = run(results_only, GROUP)
     for name, group in (("terms and queries, results", 0), ("groups and queries, results", GROUP)):
         known = learn(configuration, past, default, group)
         slacks = SLACKS if group else SLACKS[:1]
@@ -366,14 +395,18 @@ def measure(folder: Path, count: int, world: World, queries: int) -> dict[str, A
             settings = change(default, slack=slack)
             rows[f"{name}, slack {slack}"] = run_log(configuration, world, log, settings, group, known)
     rows["never repeated: groups, results"] = run(results_only, GROUP, single)
+    other = draw_log(world.regions, queries, SEED + 2, OTHER_INTEREST)
+    rows["other log: every query to every site"] = run(default, None, other)
+    rows["other log, nothing known at first: groups and queries, results"] = run(default, GROUP, other)
     sizes = {group: sum(len(configuration.bounds(n, group)) for n in range(count)) for group in (0, GROUP)}
     documents = sum(configuration.documents)
-    size = queries * (WARM_UP + 1) // PERIODS
+    replication = run_replication(configuration, folder, world, whole, PERIODS)
+    rows["the same with copies, slack 0"] = replication.pop("last period")
     return {
         "documents": configuration.documents,
         "bytes of bounds per document": {str(name): round(size / documents, 1) for name, size in sizes.items()},
         "rows": rows,
-        "replication": run_replication(configuration, folder, whole[: size * PERIODS], PERIODS),
+        "replication": replication,
     }
 
 
@@ -421,7 +454,7 @@ def main() -> None:
     """Measure, print and store the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sites", type=int, nargs="+", default=[3, 5, 8])
-    parser.add_argument("--queries", type=int, default=500)
+    parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--no-save", action="store_true")
     arguments = parser.parse_args()
     world = read_world()
@@ -433,9 +466,9 @@ def main() -> None:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         print(json.dumps(figures[f"{count} sites"], indent=1), flush=True)
+        if not arguments.no_save:
+            record.save("sites", dict(sorted(figures.items())))
     print(write_table(figures))
-    if not arguments.no_save:
-        record.save("sites", figures)
 
 
 if __name__ == "__main__":

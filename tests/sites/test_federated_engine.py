@@ -4,83 +4,24 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
 import pytest
-from made_sites import SETTINGS, MadeFederation
+from engine_world import EngineWorld, await_bounds
 
-from index.made_pages import Ranks
-from periplus.app.sites.federated_engine import FederatedEngine
-from periplus.records import FetchRecord, Outcome, Page, Query, VisitReport
-from periplus.settings import SiteSettings
-from periplus.signals import append_visit_reports, update_visit_counts
-from periplus.sites import LocalNetwork, SiteConfig, SiteFolder, SiteNode, SiteTopology, new_site_record
-from periplus.url import parse_address
-
-_SITE = SiteSettings(heartbeat_seconds=0.5, liveness_seconds=600.0, deadline=600.0)
-
-
-def _record(url: str, title: str, text: str) -> FetchRecord:
-    address = parse_address(url)
-    page = Page(url=address.url, title=title, text=text, language="en")
-    return FetchRecord(address.url, address.key, Outcome.OK, 1.6e9, 200, page=page, content=address.key)
-
-
-def _pages() -> list[list[FetchRecord]]:
-    parts = []
-    for name, word in (("one", "lighthouse"), ("two", "harbour")):
-        text = f"The {word} of this page is old. " * 5
-        parts.append([_record(f"http://{name}.example/{i}", f"{word} number {i}", text) for i in range(6)])
-    return parts
-
-
-class _World:
-    def __init__(self, folder: Path) -> None:
-        self.network = LocalNetwork()
-        self.made = MadeFederation(folder, _pages(), Ranks({}))
-        self.settings = msgspec.structs.replace(SETTINGS, site=_SITE)
-        folders = {name: SiteFolder(folder / name) for name in self.made.names}
-        records = tuple(new_site_record(folders[name].make_key(), name, None, (), "") for name in self.made.names)
-        topology = SiteTopology(network="test", sites=records)
-        self.nodes, self.engines = {}, {}
-        for name in self.made.names:
-            folders[name].create(SiteConfig(name=name, client_port=1), topology)
-            transport = self.network.join(name)
-            self.nodes[name] = SiteNode(folders[name], transport, _SITE, {})
-            self.engines[name] = FederatedEngine(folder / name, self.settings, self.nodes[name])
-            transport.start_delivery()
-
-    def turn(self) -> None:
-        for name in self.made.names:
-            self.nodes[name].step()
-            self.engines[name].update()
-
-    def close(self) -> None:
-        for node in self.nodes.values():
-            node.close()
-            node.transport.close()
-
-
-def _await_bounds(world: _World) -> None:
-    """Return when each site has the bounds of the other."""
-    limit = time.monotonic() + 120
-    while True:
-        world.turn()
-        valid = [engine.federation.status()[0].valid for engine in world.engines.values() if engine.federation]
-        if len(valid) == 2 and all(valid):
-            break
-        assert time.monotonic() < limit
-    world.turn()
+from periplus.records import Query, VisitReport
+from periplus.serve.pages.trending_pages import TrendingPages
+from periplus.signals import append_received_visits, append_visit_reports, read_trending, update_visit_counts
+from periplus.sites import SiteFolder, new_site_record
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_World]:
-    made = _World(tmp_path_factory.mktemp("engine"))
-    _await_bounds(made)
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineWorld]:
+    made = EngineWorld(tmp_path_factory.mktemp("engine"))
+    await_bounds(made)
     yield made
     made.close()
 
 
-def test_a_query_is_answered_by_the_site_that_has_pages(world: _World) -> None:
+def test_a_query_is_answered_by_the_site_that_has_pages(world: EngineWorld) -> None:
     page = world.engines["site-0"].search(Query("harbour"))
     assert {hit.url.split(".")[0] for hit in page.hits} == {"http://two"}
     outcomes = {site: (outcome, results) for site, outcome, _, results, _ in page.sites}
@@ -88,7 +29,7 @@ def test_a_query_is_answered_by_the_site_that_has_pages(world: _World) -> None:
     assert outcomes["site-0"][0] == "local"
 
 
-def test_a_site_is_not_asked_for_what_it_cannot_have(world: _World) -> None:
+def test_a_site_is_not_asked_for_what_it_cannot_have(world: EngineWorld) -> None:
     page = world.engines["site-0"].search(Query("lighthouse"))
     assert page.hits
     outcomes = {site: (outcome, reason) for site, outcome, _, _, reason in page.sites}
@@ -96,14 +37,30 @@ def test_a_site_is_not_asked_for_what_it_cannot_have(world: _World) -> None:
     assert outcomes["site-1"][1]
 
 
-def test_what_there_is_to_search_is_at_all_sites(world: _World) -> None:
+def test_what_there_is_to_search_is_at_all_sites(world: EngineWorld) -> None:
     engine = world.engines["site-0"]
     assert engine.statistics().documents == 12
     assert engine.local.statistics().documents == 6
     assert engine.page_status("http://two.example/3").indexed
 
 
-def test_a_site_that_is_cut_off_answers_what_is_its_own(world: _World) -> None:
+def test_the_tail_box_shows_what_rose_in_this_region_wherever_it_is_indexed(world: EngineWorld) -> None:
+    folder, now = world.made.folder / "site-0", time.time()
+    visits = {"http://two.example/3": 4, "http://one.example/1": 3, "http://one.example/2": 2}
+    append_visit_reports(folder, [VisitReport(url, count, when=now) for url, count in visits.items()])
+    append_received_visits(folder, [VisitReport("http://two.example/5", 90, when=now)], "site-1 lane 1")
+    trending = TrendingPages(world.engines["site-0"], lambda: read_trending(folder))
+    trending.refresh()
+    assert [(page.url, page.title, page.visits) for page in trending.pages] == [
+        ("http://two.example/3", "harbour number 3", 4),
+        ("http://one.example/1", "lighthouse number 1", 3),
+    ]
+    elsewhere = TrendingPages(world.engines["site-1"], lambda: read_trending(world.made.folder / "site-1"))
+    elsewhere.refresh()
+    assert elsewhere.pages == ()
+
+
+def test_a_site_that_is_cut_off_answers_what_is_its_own(world: EngineWorld) -> None:
     world.network.cut("site-0", "site-1")
     try:
         engine = world.engines["site-0"]
@@ -118,9 +75,9 @@ def test_a_site_that_is_cut_off_answers_what_is_its_own(world: _World) -> None:
 
 
 def test_new_signals_are_announced_within_a_generation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    world = _World(tmp_path)
+    world = EngineWorld(tmp_path)
     try:
-        _await_bounds(world)
+        await_bounds(world)
         node, engine = world.nodes["site-1"], world.engines["site-1"]
         before = node.data.versions()
         world.turn()
@@ -146,9 +103,9 @@ def test_new_signals_are_announced_within_a_generation(tmp_path: Path, monkeypat
 
 
 def test_a_site_that_sorts_first_shifts_the_numbers_of_shards(tmp_path: Path) -> None:
-    world = _World(tmp_path)
+    world = EngineWorld(tmp_path)
     try:
-        _await_bounds(world)
+        await_bounds(world)
         key = SiteFolder(tmp_path / "new").make_key()
         record = new_site_record(key, "a-new-site", None, (), "")
         for number, name in enumerate(world.made.names):

@@ -11,11 +11,12 @@ from index.made_pages import Ranks, queries, random_ranks, random_visits
 from naive import site_bounds as naive
 from periplus.index import Index, build_index
 from periplus.query import find_candidates, parse_query
-from periplus.rank import Ranker, open_external_signals
+from periplus.rank import FEATURES, Ranker, open_external_signals
+from periplus.rank.feature_rows import count_words
 from periplus.settings import Settings
 from periplus.sites.forwarding import make_site_bounds
 from periplus.sites.forwarding.kernels import score_bounds
-from periplus.sites.forwarding.plan_bounds import bound_leaves, bound_plan, prepare_plan
+from periplus.sites.forwarding.plan_bounds import bound_leaves, bound_plan, prepare_plan, score_limits
 from periplus.sites.forwarding.term_pairs import _join, has_phrase, make_pair_filter
 
 LEAF, AND, OR, WITHOUT = 0, 1, 2, 3
@@ -127,6 +128,28 @@ def test_no_score_is_above_its_bound(ranker: Ranker, words: str, group: int) -> 
     assert bound.first <= max(0.0, float(bound_leaves(bounds, prepare_plan(plan)).sum())) * 1.00002 + 1e9 * (
         plan.scoring.static_weight + plan.bonus > 0
     )
+
+
+@settings(max_examples=60, deadline=None)
+@given(queries(), st.sampled_from((0, 1, 4, 64)))
+def test_no_score_after_reranking_is_above_its_bound(ranker: Ranker, words: str, group: int) -> None:
+    tree = parse_query(words).tree
+    plan = ranker.plan(tree) if tree is not None else None
+    if plan is None or not plan.words:
+        return
+    bounds = make_site_bounds("here", ranker.index, open_external_signals(None, Settings().rank), group=group)
+    limits = score_limits(ranker.model, count_words(plan))
+    bound = bound_plan(bounds, plan, prepare_plan(plan), limits)
+    candidates = find_candidates(ranker.index, plan, 1_000)
+    rows = ranker.features.measure(plan, candidates)
+    named = rows[:, FEATURES.index("name")] > 0
+    rows = np.nan_to_num(rows[~named], nan=prepare_plan(plan).similarity.highest)
+    for similar in (True, False):
+        scores = ranker.model.scorer.score_candidates(rows, similar=similar)
+        assert float(scores.max(initial=-np.inf)) <= bound.reranked(similar=similar)
+    limited = bound.limit_first(bound.first / 2)
+    assert limited.reranked(similar=True) <= bound.reranked(similar=True)
+    assert bound.count_vectorless(0.0) <= bound.count(0.0)
 
 
 def test_terms_that_stand_in_a_row_are_in_the_filter_of_pairs(ranker: Ranker) -> None:

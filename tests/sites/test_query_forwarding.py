@@ -103,6 +103,43 @@ def test_topical_queries_are_answered_as_by_one_index(
     topical.assert_same(searcher, Query(" ".join(words), size=size))
 
 
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(4, 60), st.integers(4, 60), st.lists(st.sampled_from(TOPICS[0]), min_size=1, max_size=3))
+def test_pages_without_vectors_elsewhere_are_allowed_for(
+    shared_federations: Callable[[int, int], MadeFederation], here: int, there: int, words: list[str]
+) -> None:
+    """Whether similarities count depends on all candidates: those of a site that is left out, too."""
+    made = shared_federations(here // 20, there // 20)
+    for own in (0, 1):
+        made.assert_same(_searcher(made, own), Query(" ".join(words)))
+
+
+@pytest.fixture(scope="module")
+def shared_federations(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int, int], MadeFederation]:
+    """Return what makes federations of an English site and a German one that has English words in its pages."""
+    english = "the boat has a {} in the old {} and the light of the {} was on the water when they came home"
+    german = (
+        "das Schiff hat {} und liegt im alten Hafen, wo das Licht auf dem Wasser {} war, als sie {} nach Hause kamen"
+    )
+    federations: dict[tuple[int, int], MadeFederation] = {}
+
+    def make(here: int, there: int) -> MadeFederation:
+        if (here, there) not in federations:
+            parts = [
+                [
+                    visit(
+                        f"https://h{n}.{site}.test/{n}", f"{TOPICS[0][n % 6]} {n}", text.format(*TOPICS[0][n % 4 :][:3])
+                    )
+                    for n in range(20 * count + 12)
+                ]
+                for site, text, count in (("en", english, here), ("de", german, there))
+            ]
+            federations[here, there] = MadeFederation(tmp_path_factory.mktemp("shared"), parts, Ranks({}))
+        return federations[here, there]
+
+    return make
+
+
 _SEARCHERS: dict[tuple[int, int], FederatedSearcher] = {}
 
 
@@ -233,23 +270,29 @@ def test_two_sites_with_one_name_are_refused() -> None:
 def _unsound() -> list[Callable[[Any], Any]]:
     def put(field: str, at: int, value: float) -> Callable[[Any], Any]:
         def change(bounds: Any) -> Any:
-            array = np.array(getattr(bounds, field))
+            owner = bounds.features if field in bounds.features._fields else bounds
+            array = np.array(getattr(owner, field))
             array[at] = value
-            return bounds._replace(**{field: array})
+            changed = owner._replace(**{field: array})
+            return bounds._replace(features=changed) if owner is bounds.features else changed
 
         return change
 
     return [
-        put("group_static", 0, float("nan")),
-        put("group_static", 0, -1.0),
-        put("group_static", 0, 7.0),
+        put("static", 0, float("nan")),
+        put("static", 0, -1.0),
+        put("static", 0, 7.0),
+        put("mentions", 0, float("nan")),
+        put("passages", -1, 1 << 31),
+        put("passages", 0, 1),
         put("groups", 0, 1 << 30),
         put("term_starts", -1, 1 << 40),
         put("term_starts", 1, -5),
         put("terms", 1, 0),
         put("group_sizes", 0, 9_999),
-        lambda bounds: bounds._replace(quality=float("inf")),
-        lambda bounds: bounds._replace(mentions=float("nan")),
+        lambda bounds: bounds._replace(popularity=float("inf")),
+        lambda bounds: bounds._replace(features=bounds.features._replace(signs=bounds.features.signs[:-1])),
+        lambda bounds: bounds._replace(features=bounds.features._replace(depth=bounds.features.depth[:-1])),
         lambda bounds: bounds._replace(valid_seconds=float("nan")),
         lambda bounds: bounds._replace(documents=-1),
         lambda bounds: bounds._replace(site="another"),
@@ -310,6 +353,7 @@ IMPOSSIBLE = [
     _change_retrieved(scores=lambda scores: scores - np.float32(1e6)),
     _change_retrieved(features=lambda rows: rows + 50.0),
     _change_retrieved(features=lambda rows: rows * np.nan),
+    _change_retrieved(features=lambda rows: np.c_[rows[:, :-1], np.ones(len(rows))]),  # The query names all of them.
 ]
 MALFORMED = [
     _change_retrieved(documents=lambda documents: documents + np.int32(100_000)),

@@ -32,7 +32,7 @@ from periplus.sites.replication import (
 )
 from periplus.sites.replication.replica_slices import MAX_SLICE_DOCUMENTS
 
-RULES = ReplicationSettings(add_count=1.0, keep_share=0.5, min_periods=1)
+RULES = ReplicationSettings(free_share=0.0, add_count=1.0, keep_share=0.5, min_periods=1)
 
 
 class MadeSource:
@@ -230,7 +230,9 @@ def _demand(**counts: float) -> list[DocumentDemand]:
 
 
 def test_the_policy_has_a_budget_and_does_not_flap() -> None:
-    rules = ReplicationSettings(budget_bytes=300, add_count=3.0, keep_share=0.25, replace_ratio=2.0, min_periods=2)
+    rules = ReplicationSettings(
+        budget_bytes=300, free_share=0.0, add_count=3.0, keep_share=0.25, replace_ratio=2.0, min_periods=2
+    )
     change = plan_replication(_demand(k1=9, k2=5, k3=4, k4=3, k5=2), {}, rules, 100)
     assert change.add == (("there", 1), ("there", 2), ("there", 3))  # k4 does not fit, k5 is too rare.
     few = plan_replication(_demand(k1=9, k2=5, k3=4), {}, ReplicationSettings(max_documents=2), 100)
@@ -245,6 +247,17 @@ def test_the_policy_has_a_budget_and_does_not_flap() -> None:
     assert change.remove == (("there", 2), ("there", 3))
     again = plan_replication(_demand(k1=1, k2=2.9, k3=2.9), {("there", 1): ReplicaEntry(100, 9)}, rules, 100)
     assert again == ((), ())  # What was removed comes back only if it is asked for as often as at first.
+
+
+def test_free_room_is_used_before_anything_is_chosen() -> None:
+    rules = ReplicationSettings(budget_bytes=1_000, free_share=0.5, add_count=3.0, min_periods=0)
+    first = plan_replication(_demand(k1=9, **{f"k{n}": 1 for n in range(2, 9)}), {}, rules, 100)
+    assert len(first.add) == 4
+    idle = {key: ReplicaEntry(100, 9) for key in first.add}
+    assert not plan_replication([], idle, rules, 100).remove
+    busy = idle | {("there", 100 + n): ReplicaEntry(100, 9) for n in range(3)}
+    assert set(plan_replication([], busy, rules, 100).remove) == set(busy)
+    assert not plan_replication(_demand(k1=2), busy, rules, 100).add
 
 
 def test_documents_and_bounds_travel_over_a_transport(made: MadeFederation) -> None:

@@ -1,5 +1,7 @@
 """Making, joining and leaving a federation, with real NATS servers."""
 
+import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable
@@ -8,11 +10,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from periplus.app import invite_site, join_sites, leave_sites, make_site, site_report
+from periplus.app import invite_site, join_sites, leave_sites, make_site, revoke_token, site_report
+from periplus.app.sites import site_commands
 from periplus.app.sites.site_links import start_nats, write_config
 from periplus.errors import BadInput, NothingHere, SiteUnreachable
 from periplus.settings import Settings, SiteSettings
-from periplus.sites import NatsTransport, SiteFolder, SiteNode, SiteRecord, free_tcp_port
+from periplus.sites import NatsTransport, SiteFolder, SiteNode, SiteRecord, decode_token, free_tcp_port
 
 pytestmark = pytest.mark.xdist_group("nats")
 
@@ -70,6 +73,59 @@ def _alive_peers(folder: Path, settings: Settings) -> list[str]:
     return sorted(peer.name for peer in report.status.peers if peer.alive) if report.status else []
 
 
+def _refuse_revoked_token(folder: Path, running: _Running, token: str) -> None:
+    """Revoke the token of a site that runs: nobody joins with it, and strangers fail at the TLS handshake."""
+    address = decode_token(token).address
+    _wait(lambda: _shake_hands(address))  # It is restarted for the site that has just joined.
+    assert revoke_token(folder / "zurich")
+    assert not revoke_token(folder / "zurich")
+    running._link()
+    _wait(lambda: not _shake_hands(address))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(site_commands, "_JOIN_SECONDS", 1.0)
+        with pytest.raises(SiteUnreachable, match="revoked"):
+            join_sites(folder / "late", token, "late", _settings(folder / "late"))
+    assert not SiteFolder(folder / "late").exists
+
+
+def _shake_hands(address: str) -> bool:
+    """Return whether a stranger without a certificate can speak to a site."""
+    host, _, port = address.rpartition(":")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        with socket.create_connection((host, int(port)), 5) as plain:
+            while plain.recv(1) != b"\n":
+                pass
+            with context.wrap_socket(plain) as channel:
+                channel.settimeout(0.5)
+                try:
+                    return channel.recv(1) != b""
+                except TimeoutError:
+                    return True  # The server waits for what the stranger has to say.
+    except OSError:
+        return False
+
+
+def test_tokens_expire_and_new_ones_replace_them(tmp_path: Path) -> None:
+    pytest.importorskip("cryptography")
+    settings = _settings(tmp_path / "zurich", "127.0.0.1:7422")
+    made = make_site(tmp_path / "zurich", "zurich", settings)
+    site = SiteFolder(tmp_path / "zurich")
+    token = decode_token(made.token)
+    assert token.expires == site.config().join_expires
+    assert site.config().open_secret(token.expires - 1) == token.secret
+    assert not site.config().open_secret(token.expires)
+    assert invite_site(tmp_path / "zurich") == made.token
+    newer = decode_token(invite_site(tmp_path / "zurich", 1.0))
+    assert newer.secret != token.secret
+    assert newer.expires < token.expires
+    site.save_config(msgspec.structs.replace(site.config(), join_expires=time.time() - 1))
+    write_config(site, settings.site)
+    assert newer.secret not in (site.path / "nats.json").read_text()
+    assert decode_token(invite_site(tmp_path / "zurich")).secret != newer.secret
+
+
 def test_three_sites_join_see_each_other_and_one_leaves(tmp_path: Path) -> None:
     pytest.importorskip("nats")
     addresses = {name: f"127.0.0.1:{free_tcp_port()}" for name in ("zurich", "tokyo")} | {"lima": ""}
@@ -86,6 +142,7 @@ def test_three_sites_join_see_each_other_and_one_leaves(tmp_path: Path) -> None:
         assert join_sites(tmp_path / "tokyo", made.token, "tokyo", settings["tokyo"]).sites == ("tokyo", "zurich")
         with pytest.raises(SiteUnreachable, match="already"):
             join_sites(tmp_path / "double", made.token, "zurich", settings["tokyo"])
+        _refuse_revoked_token(tmp_path, running[0], made.token)
         assert not SiteFolder(tmp_path / "double").exists
         running.append(_Running(tmp_path / "tokyo", settings["tokyo"]))
         _wait(lambda: "tokyo" in running[0].node.alive() and "zurich" in running[1].node.alive())

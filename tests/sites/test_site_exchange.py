@@ -108,13 +108,13 @@ def test_links_of_other_sites_stay_on_disk_until_a_snapshot_reflects_them(tmp_pa
 
 def test_links_of_other_sites_have_numbers_that_a_crawl_can_have(tmp_path: Path) -> None:
     _, keys = make_sites(tmp_path, ("a", "b"))
-    numbers = [(-(1 << 60), float("nan"), -1), (1 << 60, float("inf"), 1 << 60), (3, 1e300, 1), (4, 0.5, 2)]
+    numbers = [(0, float("nan"), -1), (1 << 60, float("inf"), 1 << 60), (3, 1e300, 1), (4, 0.5, 2)]
     items = [UrlItem(f"http://a.example/{n}", *values) for n, values in enumerate(numbers)]
     ReceivedUrls(tmp_path).apply(Batch(BatchHeader(NETWORK, "b", "a", "urls", "lane", 1, 4, 10), items))
     with Outbox(tmp_path / "outbox", "crawl", keys["a"], NETWORK, "a") as outbox:
         (message,) = SiteShard(tmp_path, tmp_path, "a", _Owners(), outbox).receive()
     received = [(link.depth, link.rank, link.hops) for link in message.links]
-    assert received == [(1, 0.0, 0), (1_000, 0.0, 1_000), (3, 1_000.0, 1), (4, 0.5, 2)]
+    assert received == [(0, 0.0, 0), (1_000, 0.0, 1_000), (3, 1_000.0, 1), (4, 0.5, 2)]
 
 
 def test_a_robots_txt_on_a_host_of_another_site_is_fetched_here(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import typer
 
 from periplus.cli.console import echo, echo_json
 from periplus.cli.console_observer import observe
-from periplus.cli.options import AsJson, with_settings
+from periplus.cli.options import AsJson, Seeds, with_settings
 from periplus.cli.site_view import echo_demo, echo_site
 from periplus.settings import Settings
 
@@ -39,7 +39,7 @@ def init(settings: Settings, name: Name) -> None:
 def _echo_new(made: "NewSite") -> None:
     echo(f"Site {made.name} of the federation {made.network}: {', '.join(made.sites)}.")
     if made.token:
-        echo("Others join with this token; whoever has it can join:")
+        echo("Others join with this token within seven days; whoever has it can join:")
         echo(made.token)
     else:
         echo("Others cannot reach this site; it connects to them.")
@@ -71,11 +71,27 @@ def _read_token() -> str:
 
 @site.command("invite")
 @with_settings()
-def invite(settings: Settings) -> None:
-    """Print the token with which another site can join."""
+def invite(
+    settings: Settings,
+    days: Annotated[
+        float | None,
+        typer.Option("--days", min=0.01, max=3_650, help="Issue a new token, valid for so long; the last is revoked."),
+    ] = None,
+) -> None:
+    """Print the token with which other sites can join, for seven days from when it was issued."""
     from periplus.app import invite_site
 
-    echo(invite_site(Path(settings.folder)))
+    echo(invite_site(Path(settings.folder), days))
+
+
+@site.command("revoke")
+@with_settings()
+def revoke(settings: Settings) -> None:
+    """Revoke the token: nobody can join with it any more. Sites that have joined stay."""
+    from periplus.app import revoke_token
+
+    was_valid = revoke_token(Path(settings.folder))
+    echo("Nobody can join with the token any more." if was_valid else "There was no valid token.")
 
 
 @site.command("up")
@@ -92,20 +108,22 @@ def invite(settings: Settings) -> None:
 )
 def up(
     settings: Settings,
-    seeds: Annotated[list[str] | None, typer.Argument(help="URLs to begin at; those of other sites go there.")] = None,
+    seeds: Seeds = None,
     every: Annotated[
         float, typer.Option("--every", min=1, help="Shortest time between two rankings of all pages, in seconds.")
     ] = 15.0,
     crawl: Annotated[bool, typer.Option("--crawl/--no-crawl", help="Whether to crawl.")] = True,
 ) -> None:
-    """Run the site until stopped: its NATS server, crawl, index and search page."""
-    from periplus.app import run_site
+    """Run the site until stopped: its NATS server, crawl, index and search page. Seeds of other sites go there."""
+    from periplus.app import read_seeds, run_site
+
+    urls = read_seeds(seeds or [])
 
     def ready(url: str) -> None:
         echo(f"Searching at {url} (Ctrl-C stops all)")
 
     with observe() as observer:
-        run_site(Path(settings.folder), settings, seeds or [], ready, every=every, crawling=crawl, observer=observer)
+        run_site(Path(settings.folder), settings, urls, ready, every=every, crawling=crawl, observer=observer)
     echo("Stopped. To continue: the same command.")
 
 

@@ -22,7 +22,8 @@ def echo_site(report: "SiteReport") -> None:
             echo(f"  {site.name}: not heard yet")
         return
     versions = ", ".join(f"{name} {version}" for name, version in sorted(status.data.items())) or "nothing yet"
-    echo(f"  {format_count(status.documents, 'page')} indexed; offers {versions}")
+    epoch = f", with collection statistics of epoch {status.epoch}" if status.epoch else ""
+    echo(f"  {format_count(status.documents, 'page')} indexed{epoch}; offers {versions}")
     for peer in status.peers:
         _echo_peer(peer)
     for line in status.warnings():
@@ -40,7 +41,8 @@ def _state(report: "SiteReport") -> str:
 
 def _echo_peer(peer: "PeerStatus") -> None:
     if peer.alive:
-        state = f"alive, {peer.round_trip * 1000:.1f} ms, {format_count(peer.documents, 'page')}"
+        epoch = f", epoch {peer.epoch}" if peer.epoch > 0 else ""
+        state = f"alive, {peer.round_trip * 1000:.1f} ms, {format_count(peer.documents, 'page')}{epoch}"
     else:
         state = f"silent for {peer.silent:.0f} s" if peer.silent >= 0 else "not heard yet"
     exchanged = f"{format_bytes(peer.sent_bytes)} sent, {format_bytes(peer.received_bytes)} received"

@@ -26,7 +26,9 @@ from periplus.signals.trending import read_trending
 from periplus.signals.visit_counts import VisitCounts, prune_visit_reports, read_visit_counts, update_visit_counts
 from periplus.signals.visit_reports import (
     LogPosition,
+    ReceivedVisit,
     ReportCount,
+    append_received_visits,
     append_visit_reports,
     check_visit_log,
     read_visit_reports,
@@ -39,9 +41,11 @@ __all__ = [
     "LogPosition",
     "PagePopularity",
     "PopularQueries",
+    "ReceivedVisit",
     "ReportCount",
     "SignalsVersion",
     "VisitCounts",
+    "append_received_visits",
     "append_visit_reports",
     "check_visit_log",
     "count_damaged_marks",

@@ -1,4 +1,4 @@
-"""Trending pages: those with more reported visits in the last day than in the days before it."""
+"""Trending pages: those with more visits, as reported here, in the last day than in the days before it."""
 
 import time
 from collections import Counter
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from periplus.records import VisitReport
-from periplus.signals.visit_reports import FOLDER, LogPosition, log_files, read_visit_reports
+from periplus.signals.visit_reports import FOLDER, LogPosition, ReceivedVisit, log_files, read_visit_reports
 
 __all__ = ["read_trending"]
 
@@ -20,7 +20,10 @@ _MIN_VISITS: Final = 3
 
 
 def read_trending(folder: Path, now: float | None = None, most: int = 50) -> list[tuple[str, int]]:
-    """Return the URLs whose visits rose most in the last day, each with its number of visits."""
+    """Return the URLs whose visits rose most in the last day, each with its number of visits.
+
+    What other sites have sent does not count: their readers are in other regions.
+    """
     now = time.time() if now is None else now
     recent, baseline = Counter[str](), Counter[str]()
     for report in _read_newest(folder):
@@ -42,4 +45,5 @@ def _read_newest(folder: Path) -> list[VisitReport]:
         first = number
         if size >= _BYTES:
             break
-    return read_visit_reports(folder, LogPosition(first), 2 * _BYTES)[0] if files else []
+    reports = read_visit_reports(folder, LogPosition(first), 2 * _BYTES)[0] if files else []
+    return [report for report in reports if not isinstance(report, ReceivedVisit)]

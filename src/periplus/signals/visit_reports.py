@@ -31,7 +31,9 @@ __all__ = [
     "MAX_LOG_BYTES",
     "SOURCES",
     "LogPosition",
+    "ReceivedVisit",
     "ReportCount",
+    "append_received_visits",
     "append_visit_reports",
     "check_visit_log",
     "lock_log",
@@ -54,7 +56,19 @@ _MAX_DIGEST_LENGTH: Final = 128
 _DAY: Final = 86_400.0
 _NAME: Final = re.compile(r"visits-(\d{5,9})\.log")
 
+_SEARCHED_BYTES: Final = 32 << 20
+"""Newest part of the queue in which a batch that comes again is looked for."""
+
+
+class ReceivedVisit(VisitReport, frozen=True, array_like=True):
+    """A visit that was reported to another site of a federation, which has sent it to this one."""
+
+    origin: str = ""
+    """The batch that it came with, unique for ever."""
+
+
 _decoder: Final = msgspec.json.Decoder(list[VisitReport])
+_received_decoder: Final = msgspec.json.Decoder(list[ReceivedVisit])
 
 
 class _FormatLine(msgspec.Struct, frozen=True):
@@ -83,19 +97,63 @@ def append_visit_reports(folder: Path, records: Iterable[VisitReport]) -> Report
 
     Raise `Overloaded` if the queue is full.
     """
-    refused = 0
-    accepted: list[VisitReport] = []
-    for record in records:
-        normalized = _normalize(record)
-        if normalized is None:
-            refused += 1
-        else:
-            accepted.append(normalized)
+    accepted, refused = _accept(records)
     if accepted:
         open_data_folder(folder, create=True)
+        queue = folder / FOLDER
         lines = b"".join(_encode_line(accepted[start : start + _BATCH]) for start in range(0, len(accepted), _BATCH))
-        _append(folder / FOLDER, lines)
+        with lock_log(queue), disk_errors(queue):
+            _append(queue, lines)
     return ReportCount(len(accepted), refused)
+
+
+def append_received_visits(folder: Path, records: Iterable[VisitReport], origin: str) -> ReportCount:
+    """Append a batch of reports of another site, once: those of the same `origin` that are there stay alone.
+
+    Raise `Overloaded` if the queue is full. The newest `_SEARCHED_BYTES` are looked through: a batch comes again soon
+    after the process that was about to acknowledge it has ended.
+    """
+    accepted, refused = _accept(records)
+    batches: dict[str, bytes] = {}
+    for number, start in enumerate(range(0, len(accepted), _BATCH)):
+        name = f"{origin} {number}"
+        batches[name] = _encode_line(
+            [
+                ReceivedVisit(one.url, one.count, one.digest, one.when, one.source, name)
+                for one in accepted[start : start + _BATCH]
+            ]
+        )
+    if batches:
+        open_data_folder(folder, create=True)
+        queue = folder / FOLDER
+        with lock_log(queue), disk_errors(queue):
+            present = _find_origins(queue, batches)
+            lines = b"".join(line for name, line in batches.items() if name not in present)
+            if lines:
+                _append(queue, lines)
+    return ReportCount(len(accepted), refused)
+
+
+def _find_origins(queue: Path, names: Iterable[str]) -> set[str]:
+    """Return those origins of which the newest files have whole lines."""
+    wanted, present, left = {name: b'"%s"]]' % name.encode() for name in names}, set(), _SEARCHED_BYTES
+    for _, path in reversed(log_files(queue)):
+        data = path.read_bytes()
+        for name, ending in wanted.items():
+            at = data.find(ending + b"\n")
+            if at >= 0 and _decode_line(data[data.rfind(b"\n", 0, at) + 1 : at + len(ending)]):
+                present.add(name)
+        left -= len(data)
+        if left <= 0:
+            break
+    return present
+
+
+def _accept(records: Iterable[VisitReport]) -> tuple[list[VisitReport], int]:
+    """Return reports within bounds, and how many were refused."""
+    normalized = [_normalize(record) for record in records]
+    accepted = [record for record in normalized if record is not None]
+    return accepted, len(normalized) - len(accepted)
 
 
 def _normalize(record: VisitReport) -> VisitReport | None:
@@ -141,23 +199,23 @@ def log_files(queue: Path) -> list[tuple[int, Path]]:
 
 
 def _append(queue: Path, lines: bytes) -> None:
-    with lock_log(queue), disk_errors(queue):
-        files = log_files(queue)
-        if sum(path.stat().st_size for _, path in files) + len(lines) > MAX_LOG_BYTES:
-            raise Overloaded("The queue of reported visits is full.", "Run periplus crawl to read them.")
-        number, path = files[-1] if files else (0, queue / "visits-00000.log")
-        if files and path.stat().st_size >= _MAX_FILE_BYTES:
-            path = queue / f"visits-{number + 1:05d}.log"
-        is_new = not path.exists() or not path.stat().st_size
-        if is_new:
-            lines = _encode_line(_FormatLine(_FORMAT)) + lines
-        else:
-            _check_format_line(path)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        try:
-            _write(descriptor, lines, queue)
-        finally:
-            os.close(descriptor)
+    """Append lines to the newest file; the lock is held."""
+    files = log_files(queue)
+    if sum(path.stat().st_size for _, path in files) + len(lines) > MAX_LOG_BYTES:
+        raise Overloaded("The queue of reported visits is full.", "Run periplus crawl to read them.")
+    number, path = files[-1] if files else (0, queue / "visits-00000.log")
+    if files and path.stat().st_size >= _MAX_FILE_BYTES:
+        path = queue / f"visits-{number + 1:05d}.log"
+    is_new = not path.exists() or not path.stat().st_size
+    if is_new:
+        lines = _encode_line(_FormatLine(_FORMAT)) + lines
+    else:
+        _check_format_line(path)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    try:
+        _write(descriptor, lines, queue)
+    finally:
+        os.close(descriptor)
 
 
 def _write(descriptor: int, lines: bytes, queue: Path) -> None:
@@ -254,6 +312,8 @@ def _decode_line(line: bytes) -> list[VisitReport]:
     try:
         if not body or int(mark, 16) != fingerprint(body):
             return []
+        if body.endswith(b'"]]'):  # Others end with the number of a reporter.
+            return list(_received_decoder.decode(body))
         return _decoder.decode(body)
     except (ValueError, msgspec.MsgspecError):
         return []

@@ -26,11 +26,14 @@ answers when it is cut off from all others. Nothing is shared: what sites know o
 In: a data folder (its folder `site` has the keys, the topology, the outbox and the quarantine) and `[site]` settings.
 """
 
+from periplus.sites.exchange.collection_exchange import CollectionExchange, read_collection
 from periplus.sites.exchange.document_source import TransportSource, serve_documents
 from periplus.sites.exchange.page_distributor import MasterLog, PageDistributor
 from periplus.sites.exchange.received_pages import ReceivedPages, decode_page
+from periplus.sites.exchange.received_visits import ReceivedVisits
 from periplus.sites.exchange.remote_shards import TransportSites, serve_shard
 from periplus.sites.exchange.site_shard import ReceivedUrls, SiteShard, read_received_urls
+from periplus.sites.exchange.submissions import ReceivedSubmissions, SubmissionRouter
 from periplus.sites.forwarding import (
     FederatedSearcher,
     Federation,
@@ -91,6 +94,7 @@ __all__ = [
     "SINKS",
     "SITE_NAME_PATTERN",
     "Batch",
+    "CollectionExchange",
     "DataItem",
     "DataStore",
     "DocumentState",
@@ -132,7 +136,9 @@ __all__ = [
     "PlacementWeights",
     "QueryAnswer",
     "ReceivedPages",
+    "ReceivedSubmissions",
     "ReceivedUrls",
+    "ReceivedVisits",
     "ReplicationSettings",
     "Replicator",
     "RoundTripReport",
@@ -153,6 +159,7 @@ __all__ = [
     "SiteState",
     "SiteStatus",
     "SiteTopology",
+    "SubmissionRouter",
     "Transport",
     "TransportSites",
     "TransportSource",
@@ -173,6 +180,7 @@ __all__ = [
     "make_site_bounds",
     "measure_distances",
     "new_site_record",
+    "read_collection",
     "read_host_owners",
     "read_interests",
     "read_metric_log",

@@ -124,8 +124,8 @@ class QueryAnswer(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="ki
     """Time from request to answer, as the site saw it."""
     asked: _SiteNames = ()
     """The sites that the query was forwarded to; () if it was answered locally."""
-    improved: bool = False
-    """Whether the answer differs from the local one."""
+    improved: bool | None = False
+    """Whether the answer differs from the local one; None where that is not known."""
     sites: Annotated[int, Meta(ge=1, le=_MAX_SITES)] = 1
     """The number of sites at that time."""
     results: Annotated[tuple[_Key, ...], Meta(max_length=_MAX_RESULTS)] = ()

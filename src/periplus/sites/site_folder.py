@@ -21,6 +21,7 @@ import os
 import secrets
 import socket
 import ssl
+import time
 from pathlib import Path
 from typing import Final
 
@@ -45,6 +46,8 @@ from periplus.sites.site_topology import (
 __all__ = ["JoinToken", "SiteConfig", "SiteFolder", "decode_token", "fetch_certificate", "new_site_record"]
 
 _FORMAT: Final = 1
+TOKEN_DAYS: Final = 7.0
+"""For which a token is valid."""
 _WORD_PREFIX: Final = "periplus-site-"
 _TLS_SECONDS: Final = 10.0
 _MAX_INFO: Final = 8_192
@@ -60,10 +63,16 @@ class SiteConfig(msgspec.Struct, frozen=True, kw_only=True):
     leaf_port: int = 0
     join_secret: str = ""
     """Of the token that other sites may join with."""
+    join_expires: float = 0.0
+    """Until when they may, in seconds since 1970."""
     passwords: dict[str, str] = {}
     """Of the processes of this site, by account."""
     routes: dict[str, str] = {}
     """Where to connect instead of the address in a record, by site: a tunnel, or a proxy."""
+
+    def open_secret(self, now: float) -> str:
+        """Return the secret with which sites can join now; '' if there is none, or it has expired."""
+        return self.join_secret if now < self.join_expires else ""
 
 
 class JoinToken(msgspec.Struct, frozen=True, array_like=True):
@@ -74,6 +83,8 @@ class JoinToken(msgspec.Struct, frozen=True, array_like=True):
     address: str
     secret: str
     fingerprint: bytes
+    expires: float = 0.0
+    """By the clock of the site that issued it, which decides; for messages."""
 
 
 def encode_token(token: JoinToken) -> str:
@@ -221,17 +232,31 @@ class SiteFolder:
         self.merge((record,))
         return record
 
-    def token(self) -> str:
-        """Return a token with which another site can join; raise `BadInput` if nobody can reach this site."""
+    def token(self, days: float | None = None) -> str:
+        """Return a token with which other sites can join; raise `BadInput` if nobody can reach this site.
+
+        It is the one that was issued last while that is valid, unless `days` are given: then the last one is revoked.
+        """
         config, topology = self.config(), self.topology()
         own = topology.site(config.name)
         if not own.address:
             raise BadInput("Other sites cannot reach this one.", "Set its address: periplus site init --address.")
-        if not config.join_secret:
-            config = msgspec.structs.replace(config, join_secret=secrets.token_urlsafe(24))
+        now = time.time()
+        if days is not None or not config.open_secret(now):
+            expires = now + 86_400 * (TOKEN_DAYS if days is None else days)
+            config = msgspec.structs.replace(config, join_secret=secrets.token_urlsafe(24), join_expires=expires)
             self.save_config(config)
         fingerprint = certificate_fingerprint(own.certificate)
-        return encode_token(JoinToken(topology.network, config.name, own.address, config.join_secret, fingerprint))
+        return encode_token(
+            JoinToken(topology.network, config.name, own.address, config.join_secret, fingerprint, config.join_expires)
+        )
+
+    def revoke_token(self) -> bool:
+        """Make the token that was issued last useless; return whether it was valid until now."""
+        config = self.config()
+        was_valid = bool(config.open_secret(time.time()))
+        self.save_config(msgspec.structs.replace(config, join_secret="", join_expires=0.0))
+        return was_valid
 
     def remove(self) -> None:
         """Make this data folder one of no site; pages and index stay."""

@@ -87,6 +87,8 @@ class SiteNode:
         self._duplicated = False
         self.untrusted: dict[str, str] = {}
         """By site: why its answers are no longer trusted; set by the forwarder."""
+        self.epochs: dict[str, int] = {}
+        """By site: the epoch of the collection statistics that its index was built with; set by the searcher."""
         transport.serve("announce", self._answer_announcement)
         transport.serve("topology", self._answer_topology)
         transport.serve("data", self.data.answer)
@@ -285,6 +287,7 @@ class SiteNode:
             data={name: version.version for name, version in self.data.versions().items()},
             quarantined=self.receiver.quarantine.count(),
             quarantine_reason=self.receiver.quarantine.last_reason(),
+            epoch=self.epochs.get(self.name, 0),
             conflicts=tuple(self._conflicts),
             duplicated=self._duplicated,
         )
@@ -310,6 +313,7 @@ class SiteNode:
             sinks=self._sink_statuses(site.name, size),
             data=self.data.held_versions(site.name),
             untrusted=self.untrusted.get(site.name, ""),
+            epoch=self.epochs.get(site.name, -1),
         )
         if state is None:
             return known

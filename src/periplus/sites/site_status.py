@@ -66,6 +66,8 @@ class PeerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """By name: the version of its statistics and thresholds that is used here."""
     untrusted: str = ""
     """Why its answers are no longer trusted; '' if they are."""
+    epoch: int = -1
+    """Of the collection statistics that its index was built with; 0 for its own alone, -1 if it is not known."""
 
 
 class SiteStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +85,8 @@ class SiteStatus(msgspec.Struct, frozen=True, kw_only=True):
     peers: tuple[PeerStatus, ...] = ()
     data: dict[str, int] = {}
     """By name: the newest version that this site offers."""
+    epoch: int = 0
+    """Of the collection statistics that the index was built with; 0 for its own alone."""
     quarantined: int = 0
     quarantine_reason: str = ""
     conflicts: tuple[str, ...] = ()
@@ -110,6 +114,8 @@ class SiteStatus(msgspec.Struct, frozen=True, kw_only=True):
                 lines.append(f"{peer.outbox_dropped:,} batches for {peer.name} were dropped, as its outbox was full.")
             if peer.untrusted:
                 lines.append(f"{peer.name} is not trusted: {peer.untrusted}")
+            if peer.alive and peer.epoch >= 0 and (peer.epoch != self.epoch or not self.epoch):
+                lines.append(f"{peer.name} is not built with the collection statistics of this site yet.")
             refused = sum(sink.refused for sink in peer.sinks)
             if refused:
                 lines.append(f"{refused:,} batches of {peer.name} were refused, and quarantined.")

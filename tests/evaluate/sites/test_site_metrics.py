@@ -4,6 +4,7 @@ import importlib.util
 import math
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -122,7 +123,10 @@ def test_queries_by_hand():
     assert query_locality(ANSWERS) == 0.5
     assert query_locality([]) == 0.0
     assert forwarding_precision(ANSWERS) == 0.5
-    assert forwarding_precision(ANSWERS[:1]) == 0.0
+    assert forwarding_precision(ANSWERS[:1]) is None
+    unknown = [msgspec.structs.replace(answer, improved=None) for answer in ANSWERS]
+    assert forwarding_precision(unknown) is None
+    assert forwarding_precision([*ANSWERS, *unknown]) == 0.5
     points = locality_over_time(ANSWERS, 2)
     assert [(point.start, point.queries, point.locality) for point in points] == [(0.0, 2, 0.5), (50.0, 2, 0.5)]
     assert locality_over_time([]) == []

@@ -17,6 +17,7 @@ import msgspec
 from periplus.app.sites.site_metrics import SiteRecorder
 from periplus.errors import BadInput, ExpensiveQuery, PeriplusError
 from periplus.records import Query, ResultPage, SearchLimits
+from periplus.search import Passage, passages_of_snippets
 from periplus.settings import Settings
 
 if TYPE_CHECKING:
@@ -54,10 +55,14 @@ class FederatedEngine:
         self._refreshed = 0.0
         self._sent_signals: ExternalSignals | None = None
         """Those that the bounds were computed with which were sent last."""
+        self._incomparable: tuple[str, ...] = ()
+        """Sites that were built with other collection statistics than this one."""
         self._changed = False
         """Whether answers may have changed since `refresh` was called: others came, went, or have new pages."""
         self._lock = threading.Lock()
         self._recorder = SiteRecorder(folder, node.name, node.topology.site(node.name).place, deferred=True)
+        self.record_visits: Final = self._recorder.record_visits
+        """Called with the visits that people of this site report."""
         self.answers: list[Callable[[ResultPage], None]] = [self._recorder.record_answer]
         """Called with every answer."""
         node.data.listen(self._receive_data)
@@ -81,6 +86,11 @@ class FederatedEngine:
                 _LOG.warning("What other sites have is not known: %s", error)
             self._recorder.log.flush_old()
         self._recorder.log.flush()
+
+    @property
+    def index(self) -> "Index | None":
+        """The generation of the local index that other sites are answered from; None while there is none."""
+        return self._shard.index if self._shard is not None else None
 
     def update(self) -> None:
         """Do one turn of `run`."""
@@ -195,11 +205,20 @@ class FederatedEngine:
             changed = self._federated.refresh()
         self._changed = self._changed or changed
         self._replicate(changed)
+        self._compare_epochs(self._federated)
         for status in federation.status():
             if status.trust.state != "trusted":
                 self._node.untrusted[status.site] = status.trust.reason
             else:
                 self._node.untrusted.pop(status.site, None)
+
+    def _compare_epochs(self, federated: "FederatedSearcher") -> None:
+        """Note which sites were built with other collection statistics: their scores cannot be compared exactly."""
+        epochs = {self._names[number]: d.epoch for number, d in federated.collection.descriptions.items()}
+        own = epochs.get(self._node.name, 0)
+        self._node.epochs = epochs
+        others = sorted(set(epochs) - {self._node.name})
+        self._incomparable = tuple(name for name in others if epochs[name] != own or not own)
 
     def search(self, query: Query, limits: SearchLimits | None = None) -> ResultPage:
         """Answer a query over all sites; over the local index where that fails."""
@@ -207,7 +226,7 @@ class FederatedEngine:
         page = None
         if federated is not None:
             try:
-                page = _with_sites(*federated.search_recorded(query, limits))
+                page = _with_sites(*federated.search_recorded(query, limits), self._incomparable)
             except (ExpensiveQuery, BadInput):
                 raise
             except Exception as error:
@@ -234,6 +253,13 @@ class FederatedEngine:
     def suggest(self, words: str, size: int = 8) -> tuple[tuple[str, float], ...]:
         """Return completions, from the local index: they must be there while somebody types."""
         return self.local.suggest(words, size)
+
+    def passages(
+        self, query: Query, tokens: int, limits: SearchLimits | None = None
+    ) -> tuple[ResultPage, tuple[Passage, ...]]:
+        """Return the snippets of the best results as passages, within a budget of tokens."""
+        page = self.search(query, limits)
+        return page, passages_of_snippets(page, tokens)
 
     def cached_page(self, key: int) -> Any:
         """Return the cached copy of a page, of any site that has it."""
@@ -274,8 +300,13 @@ class FederatedEngine:
         return (federated or self.local).preview(query, weights)
 
 
-def _with_sites(page: ResultPage, record: Any) -> ResultPage:
+def _with_sites(page: ResultPage, record: Any, incomparable: tuple[str, ...]) -> ResultPage:
+    """Return a page with what sites did; if their scores are not those of one index, with a note."""
     answers = tuple(
         (site.site, site.outcome, round(site.milliseconds, 3), site.results, site.reason) for site in record.sites
     )
-    return msgspec.structs.replace(page, sites=answers)
+    notes = page.notes
+    if incomparable:
+        names = ", ".join(incomparable)
+        notes = (*notes, f"Not yet built with the collection statistics of this site: {names}.")
+    return msgspec.structs.replace(page, sites=answers, notes=notes)

@@ -1,4 +1,4 @@
-"""What `periplus site init`, `join`, `invite`, `status` and `leave` do."""
+"""What `periplus site init`, `join`, `invite`, `revoke`, `status` and `leave` do."""
 
 import contextlib
 import secrets
@@ -10,14 +10,23 @@ import msgspec
 
 from periplus.app.observer import SILENT, Observer
 from periplus.app.sites.site_links import start_nats, write_config
-from periplus.errors import BadInput, NothingHere, SiteUnreachable
+from periplus.errors import BadInput, NothingHere, SiteRefused, SiteUnreachable
 from periplus.files import lock_folder, open_data_folder
 from periplus.settings import Settings, SiteSettings
 
 if TYPE_CHECKING:
     from periplus.sites import Place, SiteStatus, SiteTopology
 
-__all__ = ["NewSite", "SiteReport", "invite_site", "join_sites", "leave_sites", "make_site", "site_report"]
+__all__ = [
+    "NewSite",
+    "SiteReport",
+    "invite_site",
+    "join_sites",
+    "leave_sites",
+    "make_site",
+    "revoke_token",
+    "site_report",
+]
 
 _JOIN_SECONDS: Final = 30.0
 _LEAVE_SECONDS: Final = 10.0
@@ -55,7 +64,7 @@ def _place(settings: SiteSettings) -> "Place | None":
     return Place(*settings.place)
 
 
-def _new_config(name: str, settings: SiteSettings, join_secret: str = "") -> Any:
+def _new_config(name: str, settings: SiteSettings) -> Any:
     from periplus.sites import SiteConfig, free_tcp_port
 
     _, _, port = settings.address.rpartition(":")
@@ -64,7 +73,6 @@ def _new_config(name: str, settings: SiteSettings, join_secret: str = "") -> Any
         client_port=free_tcp_port(),
         leaf_host=settings.listen,
         leaf_port=int(port) if port else 0,
-        join_secret=join_secret,
     )
 
 
@@ -79,16 +87,23 @@ def make_site(folder: Path, name: str, settings: Settings) -> NewSite:
         own = settings.site
         record = new_site_record(site.make_key(), name, _place(own), own.languages, own.address)
         topology = SiteTopology(network=secrets.token_hex(8), sites=(record,))
-        site.create(_new_config(name, own, secrets.token_urlsafe(24)), topology)
+        site.create(_new_config(name, own), topology)
         site.complete_passwords(topology)
         return NewSite(name, topology.network, topology.names, site.token() if own.address else "")
 
 
-def invite_site(folder: Path) -> str:
-    """Return the token with which another site can join."""
+def invite_site(folder: Path, days: float | None = None) -> str:
+    """Return the token with which other sites can join; with `days`, a new one that is valid for so long."""
     from periplus.sites import SiteFolder
 
-    return SiteFolder(folder).token()
+    return SiteFolder(folder).token(days)
+
+
+def revoke_token(folder: Path) -> bool:
+    """Revoke the token that was issued last, so that nobody joins with it; return whether it was valid until now."""
+    from periplus.sites import SiteFolder
+
+    return SiteFolder(folder).revoke_token()
 
 
 def join_sites(folder: Path, token: str, name: str, settings: Settings, observer: Observer = SILENT) -> NewSite:
@@ -127,6 +142,12 @@ def join_sites(folder: Path, token: str, name: str, settings: Settings, observer
                 transport = NatsTransport(name, url, config.passwords, (), 1 << 20)
                 try:
                     answer = transport.request_join(invitation.site, msgspec.json.encode(record), _JOIN_SECONDS)
+                except SiteRefused:
+                    raise
+                except SiteUnreachable as error:
+                    expired = 0 < invitation.expires < time.time()
+                    problem = "The token has expired." if expired else f"{error} The token may have been revoked."
+                    raise SiteUnreachable(problem, "Ask for a new one: periplus site invite.") from error
                 finally:
                     transport.close()
             topology = decode_site_topology(answer, "The answer of the site")
@@ -134,7 +155,7 @@ def join_sites(folder: Path, token: str, name: str, settings: Settings, observer
             inviter = topology.site(invitation.site)
             if faults or topology.network != invitation.network or inviter.certificate.strip() != certificate.strip():
                 raise SiteUnreachable(f"What {invitation.site} answers is not its federation.", "Ask for a new token.")
-            site.create(msgspec.structs.replace(site.config(), join_secret=secrets.token_urlsafe(24)), topology)
+            site.create(site.config(), topology)
             site.complete_passwords(topology)
         except BaseException:
             site.remove()
@@ -157,6 +178,7 @@ def leave_sites(folder: Path, settings: Settings, observer: Observer = SILENT) -
 
     Return the names of the sites that were told. The site must not run. Pages and index stay.
     """
+    from periplus.index import store_build_statistics
     from periplus.sites import NatsTransport, SiteFolder, encode_site_topology
 
     site = SiteFolder(folder)
@@ -183,6 +205,7 @@ def leave_sites(folder: Path, settings: Settings, observer: Observer = SILENT) -
                 finally:
                     transport.close()
         site.remove()
+        store_build_statistics(folder / "index", None, append=False)  # From now on, the index is all of the collection.
     if len(told) < len(others):
         missing = ", ".join(sorted(set(others) - set(told)))
         observer.message(f"Not told, since they do not answer: {missing}. They learn it from the others.")

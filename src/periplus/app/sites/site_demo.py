@@ -38,7 +38,9 @@ DELAYS: Final = (0.005, 0.06, 0.12)
 _ASK_SECONDS: Final = 90.0
 _WAIT_SECONDS: Final = 300.0
 _POLL_SECONDS: Final = 0.25
-_SETTLED_SECONDS: Final = 4.0
+_SETTLED_SECONDS: Final = 8.0
+_QUESTION_WORDS: Final = 4
+"""Words of a title that is asked for."""
 _QUERIES: Final = 3
 _ENTRY_BYTES: Final = 24
 """Of `masters.bin`, for each page and for its header."""
@@ -230,7 +232,7 @@ class SiteDemo:
         placed = _size(folder / "site" / "masters.bin") // _ENTRY_BYTES - 1
         idle = 0 if state == "idle" and not waiting and not spooled and placed >= fetched > 0 else None
         documents = status.documents if status is not None and status.documents else None
-        return (idle, documents, placed)
+        return (idle, documents, placed, status.epoch if status is not None else None)
 
     def measure(self) -> DemoMetrics:
         """Return what has been crawled, placed and exchanged so far."""
@@ -273,7 +275,12 @@ class SiteDemo:
                 right[region.name].setdefault(page.title, []).append(page.url)
         questions = {}
         for name, titles in right.items():
-            clear = [(title, urls) for title, urls in titles.items() if not doubtful & set(urls) and len(urls) == 1]
+            # Titles of two words are no questions: 'Deiche: Wartung' has one that is in a saying on every page.
+            clear = [
+                (title, urls)
+                for title, urls in titles.items()
+                if not doubtful & set(urls) and len(urls) == 1 and len(title.split()) >= _QUESTION_WORDS
+            ]
             chosen = clear[:: max(1, len(clear) // _QUERIES)][:_QUERIES]
             questions[name] = [(title, frozenset(urls)) for title, urls in chosen]
         return questions

@@ -12,37 +12,23 @@ from periplus.app.jobs.crawl_runner import check_seeds
 from periplus.app.observer import Observer
 from periplus.app.priority import lower_priority
 from periplus.app.serving.live_indexer import index_forever
-from periplus.app.sites.site_metrics import SiteRecorder
-from periplus.errors import BadUrl, DataError, DiskFailed, PeriplusError, ProcessFailed
+from periplus.app.sites.master_chooser import MasterChooser, site_places
+from periplus.errors import BadInput, BadUrl, DataError, DiskFailed, PeriplusError, ProcessFailed
 from periplus.health import share_health
 from periplus.settings import Settings
 
 if TYPE_CHECKING:
-    from periplus.records import FetchRecord
     from periplus.sites import (
         GeographicPartitioner,
         HostLocator,
-        MasterIndexer,
         Outbox,
         SiteFolder,
-        SitePlace,
-        SiteShard,
     )
     from periplus.store import PageStore
 
-__all__ = ["crawl_site", "index_site", "site_places"]
+__all__ = ["crawl_site", "index_site", "open_locator"]
 
-_TOPOLOGY_SECONDS: Final = 2.0
-_INTEREST_SECONDS: Final = 10.0
 _SEED_SECONDS: Final = 0.5
-_OWNERS: Final = "host-owners.arrays"
-
-
-def site_places(site: "SiteFolder") -> "list[SitePlace]":
-    """Return the sites that have not left, with their places."""
-    from periplus.sites import SitePlace
-
-    return [SitePlace(record.name, record.place) for record in site.topology().sites if not record.left]
 
 
 def open_locator(settings: Settings, threads: int = 4) -> "HostLocator":
@@ -70,12 +56,20 @@ def crawl_site(folder: Path, settings: Settings, seeds: list[str], observer: Obs
 
 
 def _crawl(folder: Path, settings: Settings, seeds: list[str], observer: Observer) -> None:
+    from periplus.app.sites.federation_shard import OWNERS_FILE, FederationShard
     from periplus.crawl import ClusterCrawler
-    from periplus.sites import GeographicPartitioner, Outbox, SiteFolder, read_host_owners, write_host_owners
+    from periplus.sites import (
+        GeographicPartitioner,
+        Outbox,
+        RoundTripTable,
+        SiteFolder,
+        read_host_owners,
+        write_host_owners,
+    )
 
     site = SiteFolder(folder)
     config, topology = site.config(), site.topology()
-    owners_file = site.path / _OWNERS
+    owners_file = site.path / OWNERS_FILE
     exchange = settings.site
     with (
         open_locator(settings) as locator,
@@ -83,106 +77,83 @@ def _crawl(folder: Path, settings: Settings, seeds: list[str], observer: Observe
             site.path / "outbox", "crawl", site.key(), topology.network, config.name, exchange.outbox_mb << 20
         ) as outbox,
     ):
-        partitioner = GeographicPartitioner(site_places(site), locator.find)
+        round_trips = RoundTripTable(topology.names, config.name)
+        partitioner = GeographicPartitioner(site_places(site), locator.find, round_trips)
         with contextlib.suppress(DataError, FileNotFoundError):
             partitioner.restore(read_host_owners(owners_file))
-        shard = _make_shard(folder, site, settings, partitioner, outbox)
+        shard = FederationShard(folder, site, settings.site, partitioner, round_trips, outbox)
         own = _send_seeds(seeds, partitioner, outbox, config.name)
         if not own and not (folder / "crawl").is_dir():
-            own = _await_seed(site)
+            if not exchange.accept_seeds:
+                raise BadInput("There is nothing to crawl.", "Name URLs to begin at, or set site.accept_seeds.")
+            own = _await_seed(site, partitioner)
         with (
             ClusterCrawler(folder, settings, own, shard) as crawler,
             stop_on_signal(crawler.stop, observer, "finishing the requests under way"),
         ):
             crawler.forward_reports(shard.forward_visit)
+            crawler.observe_fetches(shard.note_fetch)
+            shard.known_seeds = crawler.seeds
             try:
                 crawler.run()
             finally:
                 write_host_owners(owners_file, partitioner.owners())
 
 
-def _make_shard(
-    folder: Path, site: "SiteFolder", settings: Settings, partitioner: "GeographicPartitioner", outbox: "Outbox"
-) -> "SiteShard":
-    """Return the shard of the crawl, which follows changes of the topology."""
-    from periplus.crawl import Control
-    from periplus.sites import SiteShard, write_host_owners
-
-    class FollowingShard(SiteShard):
-        """Reads the topology again from time to time, and saves the owners of hosts with every snapshot."""
-
-        _checked = 0.0
-        _places = site_places(site)
-
-        def poll_control(self) -> Control:
-            if time.monotonic() - self._checked >= _TOPOLOGY_SECONDS:
-                self._checked = time.monotonic()
-                places = site_places(site)
-                if places != self._places:
-                    self._places = places
-                    partitioner.update_sites(places)
-            return super().poll_control()
-
-        def acknowledge(self) -> None:
-            super().acknowledge()
-            write_host_owners(site.path / _OWNERS, partitioner.owners())
-
-    exchange = settings.site
-    return FollowingShard(
-        folder,
-        site.path,
-        site.config().name,
-        partitioner,
-        outbox,
-        exchange.batch_kb << 10,
-        exchange.batch_seconds,
-    )
-
-
 def _send_seeds(
     seeds: Sequence[str], partitioner: "GeographicPartitioner", outbox: "Outbox", own: str, seconds: float = 10.0
 ) -> list[str]:
-    """Return the seeds on hosts of this site; send the others to their sites."""
+    """Return the seeds on hosts of this site; send all to all other sites, to be crawled or as a scope."""
     from periplus.sites import UrlItem
     from periplus.url import parse_address
 
     kept: list[str] = []
-    others: dict[str, list[UrlItem]] = {}
+    items: dict[str, list[UrlItem]] = {name: [] for name in partitioner.sites if name != own}
     limit = time.monotonic() + seconds
     for seed in seeds:
         try:
             address = parse_address(seed)
         except BadUrl:
             continue
-        while (owner := partitioner.settled_owner(address.host)) is None and time.monotonic() < limit:
-            time.sleep(0.01)
-        owner = owner or partitioner.owner(address.host)
+        owner = _await_owner(partitioner, address.host, limit)
         if owner == own:
             kept.append(seed)
-        else:
-            others.setdefault(owner, []).append(UrlItem(address.url))
-    for owner, items in others.items():
-        outbox.append(owner, "urls", items)
+        for name, several in items.items():
+            several.append(UrlItem(address.url, 0 if name == owner else -1))
+    for name, several in items.items():
+        if several:
+            outbox.append(name, "urls", several)
     return kept
 
 
-def _await_seed(site: "SiteFolder") -> list[str]:
-    """Wait for URLs of other sites, since this one has no seeds of its own; return the first."""
+def _await_owner(partitioner: "GeographicPartitioner", host: str, limit: float) -> str:
+    """Return the site that crawls a host, once its place is known or the time is over."""
+    while (owner := partitioner.settled_owner(host)) is None and time.monotonic() < limit:
+        time.sleep(0.01)
+    return owner or partitioner.owner(host)
+
+
+def _await_seed(site: "SiteFolder", partitioner: "GeographicPartitioner") -> list[str]:
+    """Wait for a seed of another site, since this one has none of its own; return the first."""
     from periplus.sites import read_received_urls
+    from periplus.url import parse_address
 
     received = site.path / "received" / "urls"
     while True:
         for path in sorted(received.glob("*.urls")):
             for item in read_received_urls(path):
-                with contextlib.suppress(BadUrl):
-                    check_seeds([item.url])
-                    return [item.url]
+                if item.depth <= 0:
+                    with contextlib.suppress(BadUrl):
+                        check_seeds([item.url])
+                        if item.depth < 0:
+                            _await_owner(partitioner, parse_address(item.url).host, time.monotonic() + 10.0)
+                        return [item.url]
         time.sleep(_SEED_SECONDS)
 
 
 def index_site(folder: Path, settings: Settings, every: float, observer: Observer) -> None:
     """Index the pages that this site is the master of, and send the others to theirs, until this process ends."""
-    from periplus.sites import MasterLog, Outbox, PageDistributor, SiteFolder
+    from periplus.sites import DataStore, MasterLog, Outbox, PageDistributor, SiteFolder, read_collection
     from periplus.store import PageStore
 
     site = SiteFolder(folder)
@@ -205,55 +176,9 @@ def index_site(folder: Path, settings: Settings, every: float, observer: Observe
             outbox,
             config.name,
             topology.names,
-            _MasterChooser(site, folder, locator).choose,
+            MasterChooser(site, folder, locator).choose,
             store,
             exchange.batch_kb << 10,
         )
-        index_forever(folder, settings, every, observer, distributor.apply)
-
-
-class _MasterChooser:
-    """Chooses the masters of pages by the interests of all sites that are known now."""
-
-    def __init__(self, site: "SiteFolder", folder: Path, locator: "HostLocator") -> None:
-        from periplus.sites import DataStore
-
-        self._site, self._folder, self._locator = site, folder, locator
-        self._data = DataStore(site.path)
-        self._read = -_INTEREST_SECONDS
-        self._indexer: MasterIndexer | None = None
-        own = site.config().name
-        self._recorder = SiteRecorder(folder, own, site.topology().site(own).place)
-
-    def choose(self, records: "Sequence[FetchRecord]") -> list[str]:
-        """Return the site that indexes each page."""
-        from periplus.sites import LocatedHost, PlacedPage
-        from periplus.url import parse_address
-
-        pages, places = [], []
-        for record in records:
-            host = parse_address(record.url).host
-            where = self._locator.find(host) or LocatedHost()
-            assert record.page is not None
-            places.append(where)
-            pages.append(PlacedPage(record.page, host, where.place, where.country))
-        choices = self._current().choose(pages)
-        self._recorder.record_pages(records, places, choices)
-        return [choice.site for choice in choices]
-
-    def _current(self) -> "MasterIndexer":
-        from periplus.sites import MasterIndexer, decode_interests, read_interests
-
-        if self._indexer is None or time.monotonic() - self._read >= _INTEREST_SECONDS:
-            self._read = time.monotonic()
-            own = self._site.config().name
-            topology = self._site.topology()
-            interests = {own: read_interests(self._folder, own)}
-            for record in topology.others(own):
-                body = self._data.of_site(record.name, "interests")
-                if body is not None:
-                    with contextlib.suppress(PeriplusError):
-                        interests[record.name] = decode_interests(body, record.name)
-            declared = {record.name: record.languages for record in topology.sites if not record.left}
-            self._indexer = MasterIndexer(site_places(self._site), interests, declared)
-        return self._indexer
+        data = DataStore(site.path)
+        index_forever(folder, settings, every, observer, distributor.apply, lambda: read_collection(data))

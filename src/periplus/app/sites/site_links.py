@@ -1,6 +1,7 @@
 """The NATS server of a site and its configuration, for the processes that link the site with others."""
 
 import contextlib
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -32,7 +33,7 @@ def write_config(site: "SiteFolder", settings: SiteSettings, joining: "JoinAcces
         settings.stream_mb << 20,
         config.routes,
         joining,
-        config.join_secret,
+        config.open_secret(time.time()),
     )
     path = site.path / _CONFIG
     write_atomically(path, text.encode())

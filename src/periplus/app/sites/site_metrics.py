@@ -1,5 +1,6 @@
 """What a site records of its work for `periplus evaluate sites`: where it is, pages and their masters, and answers."""
 
+import contextlib
 import itertools
 import time
 from collections.abc import Sequence
@@ -7,12 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from periplus.records import FetchRecord, ResultPage
+    from periplus.records import FetchRecord, ResultPage, VisitReport
     from periplus.sites import LocatedHost, MasterChoice, Place
 
 __all__ = ["SiteRecorder"]
 
 _RESULTS: Final = 10
+_MAX_DISCOVERED: Final = 300_000
 
 
 class SiteRecorder:
@@ -26,6 +28,7 @@ class SiteRecorder:
         self.log = MetricLog(folder, deferred=deferred)
         # Numbers of queries are unique as long as a process answers less than a million in a second.
         self._numbers = itertools.count(int(time.time()) * 1_000_000)
+        self._discovered: set[int] = set()
         if place is not None:
             self.log.write(SiteLocation(time.time(), site, place.latitude, place.longitude))
 
@@ -49,6 +52,23 @@ class SiteRecorder:
                 PagePlacement(record.when, self._site, record.key, choice.site, choice.ordinal, choice.ranking)
             )
         self.log.flush()
+
+    def record_visits(self, reports: "Sequence[VisitReport]") -> None:
+        """Record the URLs that the people of this site have come across, each once."""
+        from periplus.errors import BadUrl
+        from periplus.sites import UrlDiscovery
+        from periplus.url import parse_address
+
+        now = time.time()
+        for report in reports:
+            with contextlib.suppress(BadUrl):
+                key = parse_address(report.url).key
+                if key not in self._discovered:
+                    if len(self._discovered) >= _MAX_DISCOVERED:
+                        self._discovered.clear()
+                    self._discovered.add(key)
+                    when = report.when if 0 < report.when <= now else now
+                    self.log.write(UrlDiscovery(when, self._site, key, "people"))
 
     def record_answer(self, page: "ResultPage") -> None:
         """Record an answer: the sites that were asked, and whether one of them had a result."""

@@ -16,6 +16,7 @@ from periplus.app.serving.background_jobs import background_job
 from periplus.app.serving.search_process import warm_up
 from periplus.app.serving.server_actions import server_actions
 from periplus.app.sites.federated_engine import FederatedEngine
+from periplus.app.sites.master_chooser import MasterChooser
 from periplus.app.sites.site_jobs import crawl_site, index_site
 from periplus.app.sites.site_links import start_nats, write_config
 from periplus.errors import BadInput
@@ -26,11 +27,15 @@ from periplus.settings import Settings
 from periplus.supervision import start_supervised, supervise_once
 
 if TYPE_CHECKING:
-    from periplus.sites import Batch, NatsServer, SiteFolder, SiteTopology
+    from periplus.records import VisitReport
+    from periplus.sites import NatsServer, SiteFolder, SiteTopology
+
+    ReportAction = Callable[[Sequence[VisitReport]], tuple[int, int]]
 
 __all__ = ["run_site"]
 
 _INTEREST_SECONDS: Final = 30.0
+_COLLECTION_SECONDS: Final = 1.0
 _MAX_RECORD: Final = 64 << 10
 _RESTART_SECONDS: Final = 0.5
 """After a site has joined: time for its answer to arrive before the NATS server is restarted for it."""
@@ -53,18 +58,19 @@ def run_site(
     from periplus.serve import ApiKeys, run
     from periplus.sites import SiteFolder
 
-    check_seeds(seeds)
+    check_seeds(seeds, settings)
     site = SiteFolder(folder)
     site.config()
     settings = divide_memory(settings)
     compile_kernels(observer)
     with lock_folder(folder, "site", "running a site"), share_health(folder), contextlib.ExitStack() as stack:
-        write_config(site, settings.site)
+        secret = write_config(site, settings.site).open_secret(time.time())
         server = stack.enter_context(start_nats(site, settings.site))
-        running = stack.enter_context(contextlib.closing(_RunningSite(folder, site, settings, server)))
+        running = stack.enter_context(contextlib.closing(_RunningSite(folder, site, settings, server, secret)))
         keys = ApiKeys(folder)
         keys.ensure_file()
-        actions = server_actions(folder, running.engine, settings)
+        actions = server_actions(folder, running.engine, settings, running.submissions.submit)
+        actions = actions._replace(report=_recorded(actions.report, running.engine.record_visits))
 
         def ready(url: str) -> None:
             running.url = url
@@ -81,11 +87,35 @@ def run_site(
         run(running.engine, settings.serve, ready, actions, keys)
 
 
+def _recorded(report: "ReportAction | None", record: "Callable[[Sequence[VisitReport]], None]") -> "ReportAction":
+    """Return what queues visits, and records the URLs that people have come across."""
+    assert report is not None
+
+    def report_visits(reports: "Sequence[VisitReport]") -> tuple[int, int]:
+        counts = report(reports)
+        record(reports)
+        return counts
+
+    return report_visits
+
+
 class _RunningSite:
     """The parts of a site that exchange messages, within one process."""
 
-    def __init__(self, folder: Path, site: "SiteFolder", settings: Settings, server: "NatsServer | None") -> None:
-        from periplus.sites import NatsTransport, ReceivedPages, ReceivedUrls, SiteBuckets, SiteNode
+    def __init__(
+        self, folder: Path, site: "SiteFolder", settings: Settings, server: "NatsServer | None", secret: str
+    ) -> None:
+        from periplus.publish import Inbox
+        from periplus.sites import (
+            NatsTransport,
+            ReceivedPages,
+            ReceivedSubmissions,
+            ReceivedUrls,
+            ReceivedVisits,
+            SiteBuckets,
+            SiteNode,
+            SubmissionRouter,
+        )
 
         self._folder, self._site, self._settings, self._server = folder, site, settings, server
         config = site.config()
@@ -95,12 +125,15 @@ class _RunningSite:
         self.transport = NatsTransport(config.name, url, config.passwords, peers, stream_bytes)
         self._pages = ReceivedPages(folder, settings.store)
         self.url = ""
+        self._linking = threading.Lock()
+        self._secret = secret
+        """Of the token that the NATS server lets in."""
         self._stopped = threading.Event()
         handlers = {
             "urls": ReceivedUrls(site.path).apply,
             "pages": self._pages.apply,
-            "submissions": self._apply_submissions,
-            "visits": self._apply_visits,
+            "submissions": ReceivedSubmissions(Inbox(folder).add_record).apply,
+            "visits": ReceivedVisits(folder).apply,
         }
         buckets = SiteBuckets(self.transport, settings.site.liveness_seconds)
         self.node = SiteNode(
@@ -114,6 +147,10 @@ class _RunningSite:
         )
         buckets.watch(lambda site, announcement: self.node.resynchronise(announcement))
         self.engine = FederatedEngine(folder, settings, self.node)
+        node, chooser = self.node, MasterChooser(site, folder)
+        self.submissions = SubmissionRouter(
+            site.path, node.outbox, node.name, lambda: node.topology.names, node.alive, chooser.rank_published
+        )
         self.transport.serve_join(self._accept_join)
         self._threads = [
             start_supervised(name, work, self._stopped)
@@ -121,6 +158,8 @@ class _RunningSite:
                 ("site", lambda: self.node.run(self._stopped)),
                 ("site-search", lambda: self.engine.run(self._stopped)),
                 ("site-interests", self._send_interests),
+                ("site-collection", self._exchange_collection),
+                ("site-token", self._follow_token),
             )
         ]
 
@@ -132,11 +171,19 @@ class _RunningSite:
     def _accept_join(self, body: bytes) -> bytes:
         from periplus.sites import SiteRecord
 
+        if not self._secret or self._site.config().open_secret(time.time()) != self._secret:
+            raise BadInput("The token has expired, or was revoked.", "Ask for a new one.")
         try:
             record = msgspec.json.decode(body[:_MAX_RECORD], type=SiteRecord)
         except msgspec.MsgspecError as error:
             raise BadInput("The record of a site that joins is not readable.") from error
         return self.node.accept_join(record)
+
+    def _follow_token(self) -> None:
+        """Accept the token that is valid now, and no other; without any, refuse all strangers."""
+        while not self._stopped.wait(self._settings.site.heartbeat_seconds):
+            if self._site.config().open_secret(time.time()) != self._secret:
+                self._link(self.node.topology)
 
     def _follow_topology(self, topology: "SiteTopology") -> None:
         """Link with the sites that there are now; the NATS server reads its configuration when it starts."""
@@ -145,27 +192,29 @@ class _RunningSite:
         timer.start()
 
     def _link(self, topology: "SiteTopology") -> None:
-        config = write_config(self._site, self._settings.site)
-        if self._server is not None:
-            self._server.restart()
+        with self._linking:
+            config = write_config(self._site, self._settings.site)
+            self._secret = config.open_secret(time.time())
+            if self._server is not None:
+                self._server.restart()
         names = [other.name for other in topology.others(config.name)]
         self.transport.set_peers(names, config.passwords)
 
-    def _apply_submissions(self, batch: "Batch") -> None:
-        """Publish what was submitted at another site; a page that comes again replaces itself."""
-        from periplus.publish import Inbox
-        from periplus.sites import decode_page
+    def _exchange_collection(self) -> None:
+        """Agree with other sites on the collection statistics that all build with; the indexer reads them."""
+        from periplus.index import BuildStatistics, IndexMeasurer
+        from periplus.sites import CollectionExchange
 
-        inbox = Inbox(self._folder)
-        for item in batch.items:
-            inbox.add_record(decode_page(item)[0])
-
-    def _apply_visits(self, batch: "Batch") -> None:
-        """Queue visits to pages of this site that were reported elsewhere."""
-        from periplus.signals import append_visit_reports, update_visit_counts
-
-        append_visit_reports(self._folder, batch.items)
-        update_visit_counts(self._folder)
+        settings = self._settings.site
+        exchange, measurer = CollectionExchange(self.node, settings.threshold_share, settings.threshold_seconds), None
+        own: BuildStatistics | None = None
+        generation = -1
+        while not self._stopped.wait(_COLLECTION_SECONDS):
+            index = self.engine.index
+            if index is not None and index.manifest.generation != generation:
+                measurer = measurer or IndexMeasurer()
+                own, generation = measurer.measure(index), index.manifest.generation
+            exchange.step(own, time.monotonic())
 
     def _send_interests(self) -> None:
         """Offer what the people of this site ask and open to the others, as often as it changes enough."""

@@ -60,10 +60,13 @@ def locality_over_time(answers: Sequence[QueryAnswer], intervals: int = 20) -> l
     ]
 
 
-def forwarding_precision(answers: Sequence[QueryAnswer]) -> float:
-    """Return P (section 5.2.4.2): of the forwarded queries, the share whose results differ from the local ones."""
-    forwarded = [answer for answer in answers if answer.asked]
-    return sum(answer.improved for answer in forwarded) / len(forwarded) if forwarded else 0.0
+def forwarding_precision(answers: Sequence[QueryAnswer]) -> float | None:
+    """Return P (section 5.2.4.2): of the forwarded queries, the share whose results differ from the local ones.
+
+    None if there is none of which that is known.
+    """
+    forwarded = [answer.improved for answer in answers if answer.asked and answer.improved is not None]
+    return sum(forwarded) / len(forwarded) if forwarded else None
 
 
 def latency_by_sites(answers: Sequence[QueryAnswer]) -> list[Latency]:

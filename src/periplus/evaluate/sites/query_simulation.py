@@ -1,11 +1,12 @@
 """Queries over sites that replicate what is popular: locality over time, and latency by number of sites.
 
 A model of documents, not of scores: a query is answered locally if the site has the best relevant documents of the
-query, as master or as replica; otherwise the masters of the others are asked. What exact bounds forward, and with which
-precision, is measured on real indexes by `make bench-sites`. A document that is fetched from elsewhere twice is
-replicated, up to a share of the site's own documents; the one that was not used for longest makes room (COAST, sections
-5.2.3.1 and 5.2.5.1). Response time is the round trip of the person to the nearest site, a processing time that falls
-with the size of the index, and the slowest round trip to a site that was asked.
+query, as master or as replica; otherwise the masters of the others are asked. So it forwards just what is needed, and
+says nothing of precision: what exact bounds forward, and how precisely, is measured by `make bench-sites`. A document
+that is fetched from elsewhere twice is replicated, up to a share of the site's own documents; the one that was not used
+for longest makes room (COAST, sections 5.2.3.1 and 5.2.5.1). Response time is the round trip of the person to the
+nearest site, a processing time that falls with the size of the index, and the slowest round trip to a site that was
+asked.
 """
 
 from collections import OrderedDict
@@ -82,7 +83,7 @@ def simulate_queries(
             seconds += max(float(between[site, other]) + _processing(other, own, replicas, total) for other in asked)
         names = tuple(sites[other].name for other in sorted(asked))
         yield QueryAnswer(
-            when, sites[site].name, number + 1, seconds, names, bool(asked), len(sites), tuple(int(d) for d in best)
+            when, sites[site].name, number + 1, seconds, names, None, len(sites), tuple(int(d) for d in best)
         )
 
 

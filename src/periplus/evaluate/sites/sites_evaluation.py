@@ -216,12 +216,11 @@ def _queries(tally: _Tally) -> dict[str, object]:
     metrics: dict[str, object] = {}
     answers = tally.answers
     if answers:
-        is_forwarded = any(answer.asked for answer in answers)
         metrics = {
             "queries": len(answers),
             "query_locality": query_locality(answers),
             "locality": tuple(locality_over_time(answers)),
-            "forwarding_precision": forwarding_precision(answers) if is_forwarded else None,
+            "forwarding_precision": forwarding_precision(answers),
             "latency": tuple(latency_by_sites(answers)),
         }
     if tally.documents:

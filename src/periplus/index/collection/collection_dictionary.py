@@ -18,7 +18,7 @@ from periplus.index.collection.merged_terms import merge_dictionaries, select_nu
 from periplus.index.collection.segment_dictionary import SegmentDictionary
 from periplus.index.kernels import term_packing
 from periplus.index.kernels.term_dictionary import MIN_ENTRY, PAGE, TermDictionary
-from periplus.index.vocabulary.name_lookup import MAX_ROWS
+from periplus.index.vocabulary.name_lookup import MAX_ROWS, known_names
 from periplus.index.vocabulary.spelling_dictionary import SpellingDictionary
 
 __all__ = ["CollectionDictionary"]
@@ -132,6 +132,10 @@ class CollectionDictionary:
         while end < len(self._name_keys) and self._name_keys[end] == np.uint64(key):
             end += 1
         return [entry for row in range(begin, end) if (entry := self._name_entry(row, begin)) is not None]
+
+    def known_names(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+        """Return of which names, given by their keys, there are documents, deleted or not."""
+        return known_names(self._name_keys, keys)
 
     def _name_entry(self, row: int, first: int) -> NameEntry | None:
         """Return a row of the names; None if its document is deleted, or its segment has many before it."""

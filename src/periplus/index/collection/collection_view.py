@@ -89,3 +89,7 @@ class CollectionView(Protocol):
     def names(self, key: int) -> list[NameEntry]:
         """Return the documents that have the name with a key, in the order of segments; those deleted are left out."""
         ...
+
+    def known_names(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+        """Return of which names, given by their keys, there are documents, deleted or not."""
+        ...

@@ -5,6 +5,10 @@ Batches of links that other sites have sent are files until a snapshot of the cr
     received/urls/SENDER-LANE-NUMBER.urls     magic "PERIURLS", version u32, xxh3 of what follows u64, msgpack: list of
                                               `UrlItem`
 
+A URL of depth 0 is a seed of the sender, which this site crawls; one of depth -1 is a seed that another site crawls.
+Both widen the scope here, so that all sites crawl one part of the web together, unless `accept_seeds` is off. Other
+links count if they are within the scope of this crawl.
+
 So each link arrives at least once, whichever process is killed when; one that arrives twice is known to the frontier.
 """
 
@@ -13,13 +17,13 @@ import math
 import os
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
 import msgspec
 
-from periplus.crawl import ForwardedLink, RobotsRequest, ShardMessage, SingleShard
+from periplus.crawl import ForeignMessage, ForwardedLink, RobotsRequest, ShardMessage, SingleShard
 from periplus.errors import BadUrl, Overloaded
 from periplus.files import disk_errors, make_folder, read_file, sweep_torn, write_atomically
 from periplus.hashing import fingerprint
@@ -47,13 +51,14 @@ _URL_BYTES: Final = 120
 """About what one URL takes in a batch."""
 
 
-def _bound_link(item: UrlItem) -> ForwardedLink:
+def _bound_link(item: UrlItem, is_seed: bool) -> ForwardedLink:
     """Return a link with numbers that an ordinary crawl can have: those of another site may be anything.
 
-    It is no seed of this site, whose redirects would extend the scope: its depth is at least 1.
+    Unless it is a seed, whose redirects extend the scope, its depth is at least 1.
     """
     rank = max(-_MAX_RANK, min(_MAX_RANK, item.rank)) if math.isfinite(item.rank) else 0.0
-    depth, hops = (max(least, min(_MAX_DEPTH, number)) for least, number in ((1, item.depth), (0, item.hops)))
+    least_depth = 0 if is_seed else 1
+    depth, hops = (max(least, min(_MAX_DEPTH, number)) for least, number in ((least_depth, item.depth), (0, item.hops)))
     return ForwardedLink(item.url, depth, rank, hops, item.is_list)
 
 
@@ -123,12 +128,17 @@ class SiteShard(SingleShard):
         batch_bytes: int = 512 << 10,
         batch_seconds: float = 2.0,
         on_links: Callable[[str, int], None] = lambda site, count: None,
+        *,
+        others: Callable[[], Sequence[str]] = tuple,
+        accept_seeds: bool = True,
     ) -> None:
         """Crawl `folder` for a site.
 
-        on_links: called with the receiver and the number of links of each batch.
+        on_links: called with the receiver and the number of links of each batch;
+        others: names of the other sites; accept_seeds: whether their seeds widen the scope of this crawl.
         """
         super().__init__(folder)
+        self._others, self._accept_seeds = others, accept_seeds
         self._site, self._owners, self._outbox, self._on_links = site, owners, outbox, on_links
         self._received = site_folder / "received" / "urls"
         self._batch_items = max(1, min(_MAX_ITEMS, batch_bytes // _URL_BYTES))
@@ -231,17 +241,32 @@ class SiteShard(SingleShard):
         with contextlib.suppress(FileNotFoundError):
             names = sorted(name for name in os.listdir(self._received) if name.endswith(_SUFFIX))
             for name in [name for name in names if name not in self._unacknowledged][:_READ_AT_ONCE]:
-                messages.append(ShardMessage(self.number, self._read(name)))
+                messages.append(self._read(name))
                 self._unacknowledged[name] = None
         return messages
 
-    def _read(self, name: str) -> list[ForwardedLink]:
-        links = []
+    def _read(self, name: str) -> ForeignMessage:
+        message = ForeignMessage(self.number)
         for item in read_received_urls(self._received / name):
             with contextlib.suppress(BadUrl):
-                self._owners.assign(parse_address(item.url).host, self._site)
-                links.append(_bound_link(item))
-        return links
+                address = parse_address(item.url)
+                is_seed = item.depth <= 0 and self._accept_seeds
+                if is_seed:
+                    message.seeds.append(address.url)
+                if item.depth >= 0:
+                    self._owners.assign(address.host, self._site)
+                    message.links.append(_bound_link(item, is_seed))
+        return message
+
+    def send_seeds(self, seeds: Sequence[Address]) -> None:
+        """Send seeds, such as the targets of redirected ones, to all other sites: they widen the scope there."""
+        self.send_seeds_to(self._others(), [seed.url for seed in seeds])
+
+    def send_seeds_to(self, sites: Sequence[str], seeds: Sequence[str]) -> None:
+        """Send seeds that others crawl to some sites."""
+        for site in sites if seeds else ():
+            self._outgoing.setdefault(site, []).extend(UrlItem(seed, -1) for seed in seeds)
+            self._oldest.setdefault(site, time.monotonic())
 
     def acknowledge(self) -> None:
         """Delete the batches that were received: a snapshot reflects them."""

@@ -94,6 +94,9 @@ class ForwardingBackend(ShardedBackend):
             replies[site] = getattr(self._replicas[site].shard, method)(request)
         return replies
 
+    def plan_early(self, query: Query) -> None:
+        """Return that sites present nothing early: what strangers show is checked against what was asked of them."""
+
     def _expand(self, plan: QueryPlan, limit: int, budget: QueryBudget, feedback: str) -> QueryPlan:
         self._by_candidates = True
         try:
@@ -141,7 +144,8 @@ class ForwardingBackend(ShardedBackend):
 
     def merge_replies(self, replies: dict[int, RetrieveReply], plan: QueryPlan) -> RetrievedCandidates:
         """Return the candidates of sites as those of one index: of a page that several have, the best alone."""
-        return _drop_repeated(super().merge_replies(replies, plan))
+        unasked = {number: reply._replace(early=None) for number, reply in replies.items()}
+        return _drop_repeated(super().merge_replies(unasked, plan))
 
     def _remote_sites(self) -> dict[int, RemoteSite]:
         """Return the other sites that may be asked; those that may not are missing in the answer."""
@@ -233,7 +237,8 @@ class ForwardingBackend(ShardedBackend):
         """
         try:
             reply = self.unpack({number: reply}).get(number)
-            return reply, check_retrieved(reply, request, plan, self.model.depth, self._sharded.descriptions[number])
+            description = self._sharded.descriptions[number]
+            return reply, check_retrieved(number, reply, request, plan, self.model.depth, description)
         except (AttributeError, TypeError, ValueError, IndexError):
             return reply, MALFORMED
 
@@ -250,22 +255,25 @@ class ForwardingBackend(ShardedBackend):
                 site.trust.record_understated(best, bound.first)
         if reply.generation != self._sharded.descriptions[site.number].generation or retrieved.partial:
             return
-        shares: npt.NDArray[np.float64] | None = None
+        shares: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None = None
         if views.limits is not None and len(retrieved.features):
-            shares = self.model.scorer.score_candidates(np.nan_to_num(retrieved.features, nan=0.0))
+            scorer, rows = self.model.scorer, np.nan_to_num(retrieved.features, nan=0.0)
+            shares = scorer.score_candidates(rows), scorer.score_candidates(rows, similar=False)
         wanted = max(request.limit, self.model.depth)
         summary = summarise_answer(retrieved, shares, reply.generation, wanted)
         self._federation.known.add(views.key, site.name, summary, views.leaves)
 
-    def _present(
+    def _ask_for_others(
         self,
         candidates: RerankedCandidates,
         shown: Sequence[int],
         related: Sequence[int],
         query: Query,
         budget: QueryBudget,
-    ) -> tuple[dict[int, Hit], dict[int, tuple[str, str]]]:
-        hits, titles = super()._present(candidates, shown, related, query, budget)
+        hits: dict[int, Hit],
+        titles: dict[int, tuple[str, str]],
+    ) -> None:
+        super()._ask_for_others(candidates, shown, related, query, budget, hits, titles)
         counts: dict[int, int] = {}
         for row in hits:
             owner = self._columns.shard_of(int(candidates.segments[row]))[0]
@@ -277,7 +285,6 @@ class ForwardingBackend(ShardedBackend):
             self._note(number, results=count, copies=count if is_copy else 0)
             if number != self._federation.own and not is_copy:
                 self._federation.sites[number].trust.record_contribution()
-        return hits, titles
 
     def _fail(self, number: int, outcome: str, seconds: float) -> None:
         self.missing.add(number)

@@ -8,11 +8,13 @@ k-th candidate at hand cannot have one of them.
 *Results.* People see a page of results, which is selected from the first `e` candidates after reranking. A site need
 not be asked if (1) none of its documents can score as much as the last of these after reranking, and (2) no more of
 them can be among the `k` best of the first stage than leaves all of these `e` among the `k` best, too, and (3) those
-that are do not change what reranking takes from all candidates together: similarities of pages that have no vector.
+that are do not change what reranking takes from all candidates together: similarities count if half of the candidates
+have one, and those of the others are then the mean. So all candidates at hand must have one, and too few others without
+can be added; or so few have one that they do not count, whatever is added.
 Then leaving them out changes neither which of the `e` are reranked, nor their scores, nor what is between them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
@@ -21,7 +23,7 @@ import numpy.typing as npt
 from periplus.rank import FEATURES
 from periplus.search import RetrievedCandidates
 
-__all__ = ["Decision", "LocalResults", "SiteView", "decide_sites", "kth_score"]
+__all__ = ["Decision", "LocalResults", "SiteAnswer", "SiteView", "decide_sites", "kth_score"]
 
 _NAME: Final = FEATURES.index("name")
 _SIMILARITY: Final = FEATURES.index("static_similarity")
@@ -30,11 +32,22 @@ _MIN_SHARE: Final = 0.5
 _EPSILON: Final = 1e-9
 
 
-class Countable(Protocol):
-    """Knows how many documents of a site can reach a score."""
+class SiteAnswer(Protocol):
+    """What is known of the documents of a site for one query: by its bounds, or by what it answered before."""
 
     def count(self, least: float) -> int:
         """Return how many documents can have a first-stage score of at least `least`; no fewer than there are."""
+        ...
+
+    def count_vectorless(self, least: float) -> int:
+        """Return the same of documents whose similarity to the query is not known."""
+        ...
+
+    def reranked(self, *, similar: bool) -> float:
+        """Return what no score after reranking exceeds, as a share of the best; infinite if that is not known.
+
+        similar: whether similarities count; without, they are 0 for all candidates.
+        """
         ...
 
 
@@ -43,9 +56,7 @@ class SiteView(NamedTuple):
 
     first: float
     """What no first-stage score exceeds; below 0 if nothing can match, infinite if nothing is known."""
-    reranked: float
-    """What no score after reranking exceeds, as a share of the best."""
-    counts: Countable | None
+    answer: SiteAnswer | None
     source: str
     """Where the bounds are from, for explanations."""
     always: str = ""
@@ -114,6 +125,38 @@ def decide_sites(
     return decisions
 
 
+class _Pool(NamedTuple):
+    """What the candidates at hand that are reranked say of similarities: see `rank.fill_similarities`."""
+
+    rows: int
+    present: int
+    """Candidates with a similarity."""
+    similar: bool
+    """Whether similarities count; otherwise those of all candidates are 0."""
+    entry: float
+    """The first-stage score that a document needs to be reranked."""
+
+    def stays(self, entering: int, depth: int) -> bool:
+        """Return whether so many more candidates leave it to the candidates at hand whether similarities count.
+
+        entering: without a similarity, if similarities count; any, if they do not.
+        """
+        if self.similar:
+            return entering <= _MIN_SHARE * min(depth, self.rows + entering)
+        return self.present + entering < _MIN_SHARE * self.rows
+
+
+def _describe_pool(retrieved: RetrievedCandidates, depth: int, reranked: int) -> _Pool | None:
+    """Return what is known of similarities; None where missing ones are filled: any candidate would change these."""
+    similarities = retrieved.features[:reranked, _SIMILARITY]
+    rows = len(similarities)
+    absent = int(np.isnan(similarities).sum())
+    present = rows - absent
+    if absent and present and present >= _MIN_SHARE * rows:
+        return None
+    return _Pool(rows, present, not absent, kth_score(retrieved, depth))
+
+
 def _certify(
     retrieved: RetrievedCandidates, depth: int, sites: Mapping[int, SiteView], slack: float, local: LocalResults
 ) -> dict[int, Decision]:
@@ -121,41 +164,43 @@ def _certify(
     can reach a result."""
     shares = local.shares
     order = np.argsort(-shares, kind="stable")[: local.examined]
-    if not len(order):
+    pool = _describe_pool(retrieved, depth, len(shares))
+    if not len(order) or pool is None:
         return {}
     last = float(shares[order[-1]])
-    decisions = {
-        number: Decision(True, f"a document there may be a result ({site.source})", site.reranked, last)
-        for number, site in sites.items()
-        if not site.reranked / (1 + slack) < last - _EPSILON
-    }
-    left = {number: site for number, site in sites.items() if number not in decisions and site.counts is not None}
+    decisions: dict[int, Decision] = {}
+    left: dict[int, tuple[SiteView, SiteAnswer, float]] = {}
+    for number, site in sites.items():
+        if site.answer is None:
+            continue
+        reranked = site.answer.reranked(similar=pool.similar)
+        if reranked / (1 + slack) < last - _EPSILON:
+            left[number] = site, site.answer, reranked
+        else:
+            decisions[number] = Decision(True, f"a document there may be a result ({site.source})", reranked, last)
     named = retrieved.features[order, _NAME] > 0
     least = float(retrieved.scores[order][~named].min(initial=np.inf)) * (1 + slack)
-    deepest = int(order.max())
-    counts = {number: site.counts.count(least) for number, site in left.items() if site.counts is not None}
-    similarities = retrieved.features[: len(shares), _SIMILARITY]
-    while counts and not _is_stable(deepest, sum(counts.values()), depth, similarities):
-        del counts[max(counts, key=counts.__getitem__)]
+    deepest, entry = int(order.max()), pool.entry * (1 + slack)
+    counts = {
+        number: (
+            answer.count(least),
+            answer.count_vectorless(entry) if pool.similar else answer.count(entry),
+        )
+        for number, (_, answer, _) in left.items()
+    }
+    while counts and not _is_stable(list(counts.values()), deepest, depth, pool):
+        del counts[max(counts, key=lambda number: sum(counts[number]))]
     for number in counts:
-        reason = f"no document there can be a result ({sites[number].source})"
-        decisions[number] = Decision(False, reason, sites[number].reranked, last)
+        site, _, reranked = left[number]
+        decisions[number] = Decision(False, f"no document there can be a result ({site.source})", reranked, last)
     return decisions
 
 
-def _is_stable(deepest: int, more: int, depth: int, similarities: npt.NDArray[np.float64]) -> bool:
-    """Return whether so many more candidates change neither which of the examined are reranked, nor scores.
+def _is_stable(counts: Sequence[tuple[int, int]], deepest: int, depth: int, pool: _Pool) -> bool:
+    """Return whether more candidates change neither which of the examined are reranked, nor their scores.
 
-    deepest: the last candidate that becomes a result; similarities: of those at hand that are reranked, nan without.
+    counts: by site, documents that can come before the last of the examined, and those that matter to similarities.
+    deepest: the last candidate at hand that becomes a result.
     """
-    if not more:
-        return True
-    if deepest + more >= depth:
-        return False
-    rows = len(similarities)
-    absent = int(np.isnan(similarities).sum())
-    if not absent:
-        return more <= _MIN_SHARE * min(depth, rows + more)
-    present = rows - absent
-    counts_nothing = present < _MIN_SHARE * rows or absent == rows
-    return counts_nothing and present + more < _MIN_SHARE * rows
+    before, entering = (sum(part) for part in zip(*counts, strict=True))
+    return (not before or deepest + before < depth) and pool.stays(entering, depth)

@@ -20,11 +20,12 @@ from periplus.rank import FEATURES
 from periplus.search import RetrievedCandidates, RetrieveRequest, encode_record
 from periplus.sites.forwarding.plan_bounds import ROUNDING
 
-__all__ = ["AnswerSummary", "KnownQueries", "LeafKey", "leaf_keys", "query_key", "summarise_answer"]
+__all__ = ["AnswerSummary", "KnownAnswer", "KnownQueries", "LeafKey", "leaf_keys", "query_key", "summarise_answer"]
 
 DEFAULT_QUERIES: Final = 5_000
 """Queries of which answers are remembered, of all sites together."""
 _MANY: Final = 1 << 31
+_SHARE_ROUNDING: Final = 1e-6
 _MAX_COVERING: Final = 64
 """Known queries with a term in common that are looked at for a cover."""
 _SIMILARITY: Final = FEATURES.index("static_similarity")
@@ -44,6 +45,8 @@ class AnswerSummary(NamedTuple):
     shares: npt.NDArray[np.float32]
     """Scores after reranking as shares of the best, without what similarity adds where there is no vector; infinity
     where they are not known."""
+    plain: npt.NDArray[np.float32]
+    """The same without what similarity adds."""
     has_vector: npt.NDArray[np.bool_]
     best: float
     """The highest first-stage score, of pages that the query names too; below 0 if there are none."""
@@ -57,7 +60,7 @@ class AnswerSummary(NamedTuple):
             return self
         at = np.minimum(np.searchsorted(copies, self.keys), len(copies) - 1)
         rest = copies[at] != self.keys
-        arrays = (self.keys[rest], self.scores[rest], self.shares[rest], self.has_vector[rest])
+        arrays = (self.keys[rest], self.scores[rest], self.shares[rest], self.plain[rest], self.has_vector[rest])
         return AnswerSummary(self.generation, *arrays, self.best, self.complete, self.has_home_page)
 
     @property
@@ -67,17 +70,45 @@ class AnswerSummary(NamedTuple):
             return -1.0 if self.complete else self.best * ROUNDING
         return float(self.scores.max()) * ROUNDING
 
-    def reranked(self, similarity: float) -> float:
-        """Return what no score after reranking exceeds; similarity: what that adds at most."""
+    def reranked(self, similarity: float | None) -> float:
+        """Return what no score after reranking exceeds; similarity: what that adds at most, None where it is 0."""
         if not self.complete and not len(self.scores):
             return float("inf")
+        if similarity is None:
+            return float(self.plain.max(initial=-np.inf)) + _SHARE_ROUNDING
         with_vector = float(self.shares[self.has_vector].max(initial=-np.inf))
-        return max(with_vector, float(self.shares[~self.has_vector].max(initial=-np.inf)) + similarity) + 1e-6
+        without = float(self.shares[~self.has_vector].max(initial=-np.inf)) + similarity
+        return max(with_vector, without) + _SHARE_ROUNDING
+
+    def count(self, least: float, *, vectorless: bool = False) -> int:
+        """Return how many documents have a first-stage score of at least `least`; no fewer than there are.
+
+        vectorless: of those whose similarity is not known.
+        """
+        reach = self.scores >= np.float32(least / ROUNDING)
+        if not self.complete and reach.all():
+            return _MANY
+        return int(np.count_nonzero(reach & ~self.has_vector if vectorless else reach))
+
+
+class KnownAnswer(NamedTuple):
+    """The bounds of a site for a query that it has answered: implements `SiteAnswer`."""
+
+    summary: AnswerSummary
+    similarity: float
+    """What similarity adds at most to a score after reranking."""
 
     def count(self, least: float) -> int:
         """Return how many documents have a first-stage score of at least `least`; no fewer than there are."""
-        number = int(np.count_nonzero(self.scores >= np.float32(least / ROUNDING)))
-        return number if number < len(self.scores) or self.complete else _MANY
+        return self.summary.count(least)
+
+    def count_vectorless(self, least: float) -> int:
+        """Return the same of documents whose similarity to the query is not known."""
+        return self.summary.count(least, vectorless=True)
+
+    def reranked(self, *, similar: bool) -> float:
+        """Return what no score after reranking exceeds; similar: whether similarities count."""
+        return self.summary.reranked(self.similarity if similar else None)
 
 
 def query_key(request: RetrieveRequest) -> bytes:
@@ -97,27 +128,31 @@ def leaf_keys(plan: QueryPlan) -> dict[LeafKey, float] | None:
 
 
 def summarise_answer(
-    retrieved: RetrievedCandidates, shares: npt.NDArray[np.float64] | None, generation: int, wanted: int
+    retrieved: RetrievedCandidates,
+    shares: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None,
+    generation: int,
+    wanted: int,
 ) -> AnswerSummary:
     """Return what to remember of an answer.
 
-    shares: scores after reranking of the rows with features, where similarities that are missing add nothing; None
-    where these are no sums. wanted: candidates that were asked for; a site may reply with fewer than that though more
-    match, if its settings are others.
+    shares: scores after reranking of the rows with features, where similarities that are missing add nothing, and where
+    none adds anything; None where these are no sums. wanted: candidates that were asked for; a site may reply with
+    fewer than that though more match, if its settings are others.
     """
     features = retrieved.features
     count = len(retrieved.scores)
     named, has_vector = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
     named[: len(features)] = features[:, _NAME] > 0
     has_vector[: len(features)] = ~np.isnan(features[:, _SIMILARITY])
-    values = np.full(count, np.inf, np.float32)
+    values, plain = np.full(count, np.inf, np.float32), np.full(count, np.inf, np.float32)
     if shares is not None:
-        values[: len(features)] = shares
+        values[: len(features)], plain[: len(features)] = shares
     return AnswerSummary(
         generation,
         retrieved.keys,
         np.where(named, np.float32(np.inf), retrieved.scores).astype(np.float32),
         values,
+        plain,
         has_vector,
         float(retrieved.scores.max(initial=-1.0)),
         count < wanted and retrieved.total <= count,

@@ -36,15 +36,21 @@ _LIMITS: Final = {
 """The highest values of features that are not shares."""
 _HIGHEST: Final = np.array([_LIMITS.get(name, 1.0) for name in FEATURES])
 _FIRST: Final = FEATURES.index("first")
+_NAME: Final = FEATURES.index("name")
 _SIMILARITY: Final = FEATURES.index("static_similarity")
 
 
 def check_retrieved(
-    reply: RetrieveReply, request: RetrieveRequest, plan: QueryPlan, depth: int, description: ShardDescription
+    number: int,
+    reply: RetrieveReply,
+    request: RetrieveRequest,
+    plan: QueryPlan,
+    depth: int,
+    description: ShardDescription,
 ) -> str:
     """Return what is wrong with the candidates that a site replied: '', `MALFORMED` or `IMPOSSIBLE`.
 
-    depth: how many are reranked; description: what the site had when its dictionary was fetched.
+    number: of the site; depth: how many are reranked; description: what the site had when its dictionary was fetched.
     """
     retrieved = reply.retrieved
     if not _has_shape(reply, max(request.limit, depth) + _MAX_NAMED) or not _exists(reply, description):
@@ -55,6 +61,8 @@ def check_retrieved(
     if len(scores) and float(scores.max()) > most_score(plan) * (1 + _TOLERANCE):
         return IMPOSSIBLE
     if not _are_possible(features, scores, plan.best_score if plan.words else 1.0):
+        return IMPOSSIBLE
+    if not _are_named(number, reply, request, description):
         return IMPOSSIBLE
     near = retrieved.similarities
     if near is not None and (np.abs(near[~np.isnan(near)]) > 1 + _TOLERANCE).any():
@@ -151,6 +159,17 @@ def _are_possible(features: npt.NDArray[np.float64], scores: npt.NDArray[np.floa
         return False
     expected = scores[: len(features)] / max(1e-12, best)
     return bool((np.abs(features[:, _FIRST] - expected) <= _TOLERANCE * (1 + np.abs(expected))).all())
+
+
+def _are_named(number: int, reply: RetrieveReply, request: RetrieveRequest, description: ShardDescription) -> bool:
+    """Return whether only documents that the query names, as it was planned here, have the feature of that."""
+    retrieved = reply.retrieved
+    rows = np.flatnonzero(retrieved.features[:, _NAME] > 0)
+    named = {(item.segment, item.document) for item in request.plan.named if item.shard == number}
+    if reply.generation != description.generation:
+        return len(rows) <= len(named)  # Its segments may be others by now.
+    places = zip(retrieved.segments[rows].tolist(), retrieved.documents[rows].tolist(), strict=True)
+    return all((description.segments[segment].name, document) in named for segment, document in places)
 
 
 def is_well_formed(request: Any, reply: Any) -> bool:

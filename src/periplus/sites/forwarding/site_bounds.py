@@ -11,8 +11,9 @@ import numpy.typing as npt
 from periplus.errors import BadInput, CorruptFile
 from periplus.hashing import fingerprint
 from periplus.index import Index, Segment, folder_statistics
-from periplus.rank import ExternalSignals
+from periplus.rank import ExternalSignals, vector_format
 from periplus.search import decode_record, encode_record
+from periplus.sites.forwarding.group_features import GroupFeatures, are_sound, collect_features, join_features
 from periplus.sites.forwarding.kernels import score_bounds
 from periplus.sites.forwarding.term_pairs import has_phrase, make_pair_filter, segment_pairs
 from periplus.store import compress, decompress
@@ -29,15 +30,13 @@ __all__ = [
 
 MAX_MESSAGE_BYTES: Final = 1 << 28
 """A message that is larger, or becomes larger when it is decompressed, is refused."""
-DEFAULT_GROUP: Final = 32
+DEFAULT_GROUP: Final = 8
 """Documents of a group: see docs/decisions/057."""
 DEFAULT_VALID_SECONDS: Final = 3_600.0
 """A site whose bounds are older is asked."""
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _MAX_GROUP: Final = 65_535
 _MAX_DOCUMENTS: Final = 1 << 31
-_MOST_MENTIONS: Final = 1_000_000
-"""Documents that mention a title of which the feature is 1, as in `rank`."""
 _LOW: Final = np.uint64(0xFFFFFFFF)
 
 Hashes = npt.NDArray[np.uint32]
@@ -61,7 +60,9 @@ class SiteBounds(NamedTuple):
     """Whether its candidates are compared by embeddings of an encoder, of which there are no bounds."""
     documents: int
     group_sizes: npt.NDArray[np.uint16]
-    group_static: npt.NDArray[np.float32]
+    features: GroupFeatures
+    recipe: str
+    """What vectors of passages depend on besides the text: another site compares them if its recipe is the same."""
     terms: Hashes
     """Fingerprints of terms: those of documents that are left out too, without entries."""
     term_starts: npt.NDArray[np.int64]
@@ -73,10 +74,8 @@ class SiteBounds(NamedTuple):
     counts: npt.NDArray[np.uint8]
     pairs: npt.NDArray[np.uint8]
     """Which terms stand next to each other, as a filter: see `term_pairs`; empty where nothing is known."""
-    quality: float
-    """The highest quality of a document, 0 to 1; the same of the following."""
     popularity: float
-    mentions: float
+    """The highest popularity of a document, 0 to 1; the same of the following."""
     freshness: float
     clicks: float
     titles: Hashes
@@ -87,7 +86,7 @@ class SiteBounds(NamedTuple):
     @property
     def entries(self) -> score_bounds.BoundEntries:
         """The arrays that kernels read."""
-        return score_bounds.BoundEntries(self.groups, self.impacts, self.counts, self.group_sizes, self.group_static)
+        return score_bounds.BoundEntries(self.groups, self.impacts, self.counts, self.group_sizes, self.features.static)
 
     def rows(self, hashes: Hashes) -> npt.NDArray[np.int64]:
         """Return the rows of terms by their fingerprints, -1 for those that the site does not have."""
@@ -157,7 +156,8 @@ def make_site_bounds(
         encoder,
         int(sum(mask.sum() for mask in live)),
         _join([part.sizes for part in parts], np.uint16),
-        _join([part.static for part in parts], np.float32),
+        join_features([part.features for part in parts]),
+        vector_format().recipe,
         terms,
         starts,
         fields,
@@ -167,9 +167,7 @@ def make_site_bounds(
         make_pair_filter(
             [segment_pairs(segment, part.terms) for segment, part in zip(index.segments, parts, strict=True)]
         ),
-        max((_highest(segment, "quality", mask) / 255 for segment, mask in pairs), default=0.0),
         1.0 if signals.popular or len(signals.visited.keys) else 0.0,
-        max((_mentions(segment, mask) for segment, mask in pairs), default=0.0),
         1.0 if any(_highest(segment, "day", mask) > 0 for segment, mask in pairs) else 0.0,
         1.0 if signals.liked else 0.0,
         np.unique(_join([_low_half(segment.column("title_key")[mask]) for segment, mask in pairs], np.uint32)),
@@ -196,7 +194,7 @@ class _SegmentEntries(NamedTuple):
     counts: npt.NDArray[np.uint8]
     fields: npt.NDArray[np.uint8]
     sizes: npt.NDArray[np.uint16]
-    static: npt.NDArray[np.float32]
+    features: GroupFeatures
     live: npt.NDArray[np.bool_]
     terms: Hashes
     """All terms of the segment, those of documents that do not count too."""
@@ -230,8 +228,7 @@ def _collect_segment(segment: Segment, group: int, copies: npt.NDArray[np.int64]
     group_of = np.where(live, documents // size, -1)
     count = -(-segment.documents // size)
     sizes = np.bincount(group_of[live], minlength=count)
-    static = np.zeros(count, np.float32)
-    np.maximum.at(static, group_of[live], segment.column("static")[live].astype(np.float32))
+    features = collect_features(segment, group_of, count, live)
     terms = segment.valid_terms()
     room = int(terms.frequency.sum())
     numbers, groups = np.empty(room, np.int64), np.empty(room, np.uint32)
@@ -239,7 +236,7 @@ def _collect_segment(segment: Segment, group: int, copies: npt.NDArray[np.int64]
     written = score_bounds.collect_entries(segment.postings, terms, group_of, numbers, groups, impacts, counts, fields)
     hashes = score_bounds.hash_terms(terms.blob, terms.start)
     arrays = (hashes[numbers[:written]], groups[:written], impacts[:written], counts[:written], fields[:written])
-    return _SegmentEntries(*arrays, sizes.astype(np.uint16), static, live, hashes)
+    return _SegmentEntries(*arrays, sizes.astype(np.uint16), features, live, hashes)
 
 
 def _merge_entries(entries: _Entries, terms: Hashes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8], _Entries]:
@@ -269,12 +266,6 @@ def _highest(segment: Segment, column: str, live: npt.NDArray[np.bool_]) -> floa
     if column not in segment.files["documents"]:
         return 0.0
     return float(segment.column(column)[live].max(initial=0))
-
-
-def _mentions(segment: Segment, live: npt.NDArray[np.bool_]) -> float:
-    file = segment.files.get("names")
-    most = int(np.asarray(file["mentions"])[live].max(initial=0)) if file is not None else 0
-    return float(min(1.0, np.log1p(most) / np.log1p(_MOST_MENTIONS)))
 
 
 def _low_half(keys: npt.NDArray[Any]) -> Hashes:
@@ -325,17 +316,18 @@ def decode_bounds(data: bytes, site: str) -> SiteBounds:
 def _is_sound(bounds: SiteBounds) -> bool:
     """Return whether kernels can read the arrays, and numbers are such as a site can have."""
     groups, entries, terms = len(bounds.group_sizes), len(bounds.groups), len(bounds.terms)
-    shares = (bounds.quality, bounds.popularity, bounds.mentions, bounds.freshness, bounds.clicks)
+    shares = (bounds.popularity, bounds.freshness, bounds.clicks)
+    width = vector_format().bytes
     shapes = (
         all(array.ndim == 1 for array in bounds if isinstance(array, np.ndarray))
-        and len(bounds.group_static) == groups
+        and are_sound(bounds.features, groups, width)
         and len(bounds.impacts) == len(bounds.counts) == entries
         and len(bounds.term_starts) == terms + 1
         and len(bounds.term_fields) == terms
     )
     if not shapes or not all(0.0 <= share <= 1.0 for share in shares):
         return False
-    starts, static = bounds.term_starts, bounds.group_static
+    starts = bounds.term_starts
     sizes = int(bounds.group_sizes.sum(dtype=np.int64))
     return (
         int(starts[0]) == 0
@@ -344,7 +336,6 @@ def _is_sound(bounds: SiteBounds) -> bool:
         and bool((np.diff(bounds.terms.astype(np.int64)) > 0).all())
         and (not entries or int(bounds.groups.max()) < groups)
         and _ascend_within(bounds.groups, starts)
-        and bool((np.isfinite(static) & (static >= 0) & (static <= 1)).all())
         and 0 <= bounds.documents == sizes < _MAX_DOCUMENTS
         and bounds.generation >= 0
         and bounds.replica_version >= 0

@@ -11,7 +11,7 @@ from periplus.query import QueryPlan
 from periplus.search import RetrieveRequest, ShardDescription
 from periplus.sites.forwarding.federation import Federation, RemoteSite, ReplicaSet
 from periplus.sites.forwarding.forwarding_decision import SiteView
-from periplus.sites.forwarding.known_queries import leaf_keys, query_key
+from periplus.sites.forwarding.known_queries import KnownAnswer, leaf_keys, query_key
 from periplus.sites.forwarding.plan_bounds import (
     PlanBound,
     PlanTerms,
@@ -80,9 +80,8 @@ class SiteViews:
             if answer is not None and answer.has_home_page:
                 return _ask_always("the query names a website there")
             if answer is not None:
-                answer = answer.without(keys)
-                rest = self.limits.similarity(self._terms.similarity[1]) if self.limits is not None else float("inf")
-                return SiteView(answer.first, answer.reranked(rest), answer, "it has answered this query before")
+                known = KnownAnswer(answer.without(keys), self._most_similarity())
+                return SiteView(known.summary.first, known, "it has answered this query before")
         if self._names_page(site.number, copies):
             return _ask_always("the query names a page there")
         name = self._request.site_name
@@ -92,10 +91,15 @@ class SiteViews:
         cover = self._cover(site, bounds, description.generation) if first > 0 else first
         if cover < first:
             first, source = cover, "by known queries that cover this one"
-        reranked = (
-            self.limits.reranked(first, self._plan.best_score, bound.rest) if self.limits is not None else float("inf")
-        )
-        return SiteView(first, reranked, bound, source)
+            bound = bound.limit_first(cover)
+        return SiteView(first, bound, source)
+
+    def _most_similarity(self) -> float:
+        """Return what similarity adds to a score after reranking at most; infinite where that is not known."""
+        if self.limits is None:
+            return float("inf")
+        similarity, weight = self._terms.similarity, self.limits.similarity
+        return max(weight * similarity.lowest, weight * similarity.highest)
 
     def _bound(self, site: RemoteSite, bounds: SiteBounds, keys: npt.NDArray[np.uint64]) -> PlanBound:
         bound = bound_plan(bounds, self._plan, self._terms, self.limits)
@@ -117,9 +121,9 @@ class SiteViews:
         for leaf, value in zip(self._plan.leaves, bound_leaves(bounds, self._terms).tolist(), strict=True):
             key = (leaf.term, leaf.fields, repr(leaf.languages) if leaf.languages is not None else "")
             single[key] = single.get(key, 0.0) + value
-        extra = self._plan.scoring.static_weight * float(bounds.group_static.max(initial=0.0)) + self._plan.bonus
+        extra = self._plan.scoring.static_weight * float(bounds.features.static.max(initial=0.0)) + self._plan.bonus
         return self._federation.known.cover(site.name, generation, self.leaves, list(single.values()), extra)
 
 
 def _ask_always(reason: str) -> SiteView:
-    return SiteView(float("inf"), float("inf"), None, "", reason)
+    return SiteView(float("inf"), None, "", reason)

@@ -7,7 +7,8 @@ sent a message. Every account has JetStream in a domain that is named after the 
 and works while it is cut off. See docs/decisions/056.
 
 Of two sites, the one with the greater name connects to the other, unless only the other way has an address. The site
-that connects proves its key (an nkey is an Ed25519 key in another spelling), and trusts exactly one certificate.
+that connects proves its key (an nkey is an Ed25519 key in another spelling), and trusts exactly one certificate. The
+other one asks for the certificate of the topology too, unless a token is valid: a site that joins is not known before.
 """
 
 import base64
@@ -125,14 +126,14 @@ def write_nats_config(
         else:
             peer = {"nkey": nkey_public(other.key), "allowed_connection_types": ["LEAFNODE"]}
             accounts[other.name]["users"].append(peer)
+    # A process of the site is in this account even while nobody can join: it waits for those who do later.
+    accounts[JOIN_ACCOUNT] = _account(JOIN_ACCOUNT, passwords)
     if joining is not None:
-        accounts[JOIN_ACCOUNT] = _account(JOIN_ACCOUNT, passwords)
         path = folder / "inviter.pem"
         write_atomically(path, joining.certificate.encode())
         url = f"tls://token:{joining.secret}@{joining.address}"
         remotes.append(_remote(folder, url, JOIN_ACCOUNT, path, ""))
     elif join_secret:
-        accounts[JOIN_ACCOUNT] = _account(JOIN_ACCOUNT, passwords)
         link: dict[str, Any] = {
             "user": "token",
             "password": join_secret,
@@ -147,6 +148,11 @@ def write_nats_config(
             "no_advertise": True,
             "tls": {"cert_file": str(folder / "certificate.pem"), "key_file": str(folder / "key.pem"), "timeout": 5},
         }
+        if not join_secret:
+            # Nobody but the sites of the topology has reason to connect: others do not get beyond the TLS handshake.
+            trusted = [site.certificate, *(other.certificate for other in others if not connects_to(site, other))]
+            write_atomically(folder / "peers.pem", "".join(trusted).encode())
+            leafnodes["tls"] |= {"verify": True, "ca_file": str(folder / "peers.pem")}
     identity = f"{site.name}-{site.key[:8]}"  # the name alone may be that of another site, until it has joined
     config = {
         "server_name": identity,

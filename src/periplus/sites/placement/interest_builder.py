@@ -23,6 +23,7 @@ from periplus.records import VisitReport
 from periplus.signals import (
     Click,
     LogPosition,
+    ReceivedVisit,
     estimate_relevance,
     read_clicks,
     read_popular_queries,
@@ -93,9 +94,11 @@ class InterestBuilder:
                 self._add(self._pages, url, weight)
 
     def add_visits(self, reports: Iterable[VisitReport]) -> None:
-        """Add reported visits."""
+        """Add reported visits; those that other sites have sent are of their people, and do not count."""
         readers: defaultdict[str, set[int]] = defaultdict(set)
         for report in reports:
+            if isinstance(report, ReceivedVisit):
+                continue
             if report.url in readers or len(readers) < _MAX_COUNTED:
                 sources = readers[report.url]
                 if len(sources) < _MAX_SOURCES:

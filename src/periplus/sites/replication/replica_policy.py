@@ -1,9 +1,11 @@
 """Which documents of other sites to copy, and which copies to remove: a pure function of demand, copies and budget.
 
-A document is copied once it was a result `add_count` times. A copy is removed when its count falls below `keep_share`
-of that, after it was there for `min_periods`; or when a document that is asked for `replace_ratio` times as often needs
-its room. Between these limits nothing moves, so that documents do not come and go. Documents that a site is the master
-of are no copies: they are not in any of these tables, and nothing here can remove them.
+While less than `free_share` of the budget is used, every document that was a result is copied, and no copy is removed:
+room that nothing else needs costs nothing. Beyond that, a document is copied once it was a result `add_count` times. A
+copy is removed when its count falls below `keep_share` of that, after it was there for `min_periods`; or when a
+document that is asked for `replace_ratio` times as often needs its room. Between these limits nothing moves, so that
+documents do not come and go. Documents that a site is the master of are no copies: they are not in any of these tables,
+and nothing here can remove them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,8 +25,10 @@ class ReplicationSettings(msgspec.Struct, frozen=True):
     """Bytes of all copies together."""
     max_documents: int = 1 << 31
     """Copies of all sites together."""
+    free_share: float = 0.5
+    """Share of the budget up to which every result is copied, and nothing removed."""
     add_count: float = 3.0
-    """Results after which a document is copied."""
+    """Results after which a document is copied beyond that."""
     keep_share: float = 0.25
     """Share of `add_count` below which a copy is removed."""
     replace_ratio: float = 2.0
@@ -63,15 +67,22 @@ def plan_replication(
     counts = {(item.site, item.key): item.count for item in demand}
     least = settings.add_count * settings.keep_share
     settled = {key: entry for key, entry in copies.items() if entry.periods >= settings.min_periods}
-    removed = [key for key in settled if counts.get(key, 0.0) < least]
-    used = sum(entry.bytes for entry in copies.values()) - sum(copies[key].bytes for key in removed)
+    used = sum(entry.bytes for entry in copies.values())
+    free_bytes, free_documents = (
+        settings.free_share * settings.budget_bytes,
+        settings.free_share * settings.max_documents,
+    )
+    has_room = used < free_bytes and len(copies) < free_documents
+    removed = [key for key in settled if counts.get(key, 0.0) < least] if not has_room else []
+    used -= sum(copies[key].bytes for key in removed)
     # Copies by how often they are asked for: the least frequent is the first to make room.
     rest = sorted((key for key in settled if key not in set(removed)), key=lambda key: (counts.get(key, 0.0), key))
     room = settings.max_documents - len(copies) + len(removed)
     added: list[tuple[str, int]] = []
     for item in demand:
         key = (item.site, item.key)
-        if item.count < settings.add_count or len(added) >= settings.max_change:
+        is_free = used + document_bytes < free_bytes and len(copies) - len(removed) + len(added) < free_documents
+        if (item.count < settings.add_count and not is_free) or len(added) >= settings.max_change:
             break
         if key in copies:
             continue
