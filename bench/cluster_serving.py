@@ -1,20 +1,23 @@
 """Queries through a broker and shard servers on this machine, beside one index over the same pages.
 
-.venv/bin/python bench/cluster_serving.py [--documents 50000] [--queries 500] [--try]
+.venv/bin/python bench/cluster_serving.py [--documents 50000] [--queries 500] [--built FOLDER] [--try]
 
 Simple English Wikipedia, split by host into 1, 2 and 4 shards, each served by a process on loopback; the broker is this
 process. All have answered every query of the log before anything is measured. Then one client asks them one by one,
-five times: each query of one index in this process, of the broker, and of the same shards in this process, in turn, so
-that all three run under the same conditions (p50 and p99 of wall time, processor time of the broker's thread). Last,
-four clients ask together (queries a second).
+five times: each query of one index in this process, of the broker, of the broker with one shard after the other, and of
+the same shards in this process, in turn, so that all run under the same conditions (p50 and p99 of wall time, processor
+time of the broker's thread). Last, four clients ask together (queries a second).
 
 What is added at p50 is the median over queries of the difference between the medians of all times that a query was
 asked (and, for a machine that does other work, between the least of them):
 
-- by broker and wire, beside one index: everything, with one shard, which has the same pages and the same work;
+- by broker and wire, beside one index: everything. One shard has the same pages and the same work; several share it.
+  On a machine with fewer cores than shards, processes wait for cores, which is in the figure and is not of the wire;
+- with the shards apart, beside one index: what it would be with a machine for each shard. The broker asks one shard
+  after the other, over the same wire; of a round, what its own thread computes counts for all of them, and what it
+  waits for the slowest;
 - by the wire, beside the same shards in this process: messages, encoding and processes. The shards of a round are
-  counted as if they had run at once, each on a core of its own (the slowest counts). On a machine with fewer cores than
-  shards, processes wait for cores, which is in the figure and is not of the wire.
+  counted as if they had run at once, each on a core of its own (the slowest counts).
 
 Pages are published through two brokers in turn, from the moment that a replica is open; each broker refreshes every
 0.2 s, as behind `periplus serve`. A page counts as found once both brokers find it.
@@ -79,6 +82,35 @@ class TimedShards(LocalShards):
         self.sequential += sum(times)
         self.parallel += max(times)
         return replies
+
+
+class OneByOne:
+    """Asks the shards of a round one after the other, and notes how much less they would take together.
+
+    Of the time of each, what the broker's thread computes counts, and of what it waits, the longest.
+    """
+
+    def __init__(self, broker: Broker) -> None:
+        self._call = broker._group.call_shards
+        self.saved = 0.0
+        broker._group.call_shards = self.call_shards  # type: ignore[method-assign]
+
+    def call_shards(self, generation: int, method: str, requests: Mapping[int, Any], seconds: float) -> dict[int, Any]:
+        """Send each shard its request, once the one before has answered."""
+        replies: dict[int, Any] = {}
+        waits = [0.0]
+        for shard, request in requests.items():
+            began, used = time.perf_counter(), time.thread_time()
+            replies |= self._call(generation, method, {shard: request}, seconds)
+            waits.append(time.perf_counter() - began - (time.thread_time() - used))
+        self.saved += sum(waits) - max(waits)
+        return replies
+
+
+def read_cpu_seconds(processes: Sequence[Any]) -> float:
+    """Return the processor time of processes so far."""
+    threads = [thread for process in processes for thread in Path(f"/proc/{process.pid}/task").iterdir()]
+    return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1e9
 
 
 def serve(folder: str, position: int, address: Any, storage: str = "") -> None:
@@ -172,30 +204,46 @@ def measure_shards(
         local.load_spelling()
         for shard in shards:
             shard.ready()
+        patient = Broker(TableReader.of_file(table), KEY, SETTINGS)
+        one_by_one = OneByOne(patient)
         waited: list[float] = []
+        saved: list[float] = []
 
         def ask_local(query: Query) -> None:
             group.sequential = group.parallel = 0.0
             local.search(query)
             waited.append(group.sequential - group.parallel)
 
-        one, remote, inside = ask_in_turn([whole.search, broker.search, ask_local], queries)
+        def ask_one_by_one(query: Query) -> None:
+            one_by_one.saved = 0.0
+            patient.search(query)
+            saved.append(one_by_one.saved)
+
+        one, remote, apart, inside = ask_in_turn([whole.search, broker.search, ask_one_by_one, ask_local], queries)
         together = inside.wall - np.array(waited[len(queries) :]).reshape(inside.wall.shape)
+        alone = apart.wall - np.array(saved[len(queries) :]).reshape(apart.wall.shape)
         rounds = group.rounds
-        before = broker.group_statistics()
+        for words in queries:
+            local.search(Query(words))
+        before, used = broker.group_statistics(), read_cpu_seconds(servers)
         for words in queries:
             broker.search(Query(words))
-            local.search(Query(words))
-        after = broker.group_statistics()
+        used, after = read_cpu_seconds(servers) - used, broker.group_statistics()
         figures: dict[str, Any] = {"shards": len(folders), **remote.figures()}
         figures["queries_per_second"] = throughput(broker.search, queries, CLIENTS)
         figures["rounds_per_query"] = round((group.rounds - rounds) / len(queries), 2)
         figures["sent_bytes_per_query"] = round((after.sent_bytes - before.sent_bytes) / len(queries))
         figures["received_bytes_per_query"] = round((after.received_bytes - before.received_bytes) / len(queries))
-        for name, other in (("beside_one_index", one.wall), ("by_the_wire", together)):
-            figures[f"added_{name}_p50_ms"], figures[f"added_{name}_least_ms"] = median_difference(remote.wall, other)
+        figures["shard_cpu_ms_per_query"] = round(used * 1000 / len(queries), 3)
+        for name, times, other in (
+            ("beside_one_index", remote.wall, one.wall),
+            ("with_shards_apart", alone, one.wall),
+            ("by_the_wire", remote.wall, together),
+        ):
+            figures[f"added_{name}_p50_ms"], figures[f"added_{name}_least_ms"] = median_difference(times, other)
         figures["without_wire_p50_ms"] = quantiles(together.reshape(-1))["p50_ms"]
         broker.close()
+        patient.close()
     finally:
         for server in servers:
             server.kill()
@@ -220,6 +268,8 @@ def measure_publishing(folder: Path, scratch: Path, count: int) -> dict[str, Any
         address = format_address(addresses.get(timeout=300)[1])
         write_serving_table(table, ServingTable(1, 1, (ShardEntry(0, (address,)),)))
         brokers = [Broker(TableReader.of_file(table), KEY, SETTINGS) for _ in range(2)]
+        for broker in brokers:
+            broker.search(Query("first"))  # as replicas and brokers of a cluster do before they are asked
         threads = [threading.Thread(target=refresh, args=(broker,), daemon=True) for broker in brokers]
         for thread in threads:
             thread.start()
@@ -259,35 +309,38 @@ def measure_publishing(folder: Path, scratch: Path, count: int) -> dict[str, Any
 def build_all(folder: Path, pages: Sequence[FetchRecord], counts: Sequence[int]) -> dict[int, list[Path]]:
     """Build one index, and the shards of each number of shards, with the same collection statistics.
 
-    One shard is the one index.
+    One shard is the one index. What is in the folder already is used as it is.
     """
+    folders = {
+        count: [folder / f"of-{count}" / f"shard-{number:02}" for number in range(count)]
+        if count > 1
+        else [folder / "one"]
+        for count in counts
+    }
+    if (folder / "one").exists():
+        return folders
     statistics = sum_build_statistics([gather_build_statistics(pages)], 1)
     build_index(pages, folder / "one" / "index", SETTINGS.index, statistics=statistics)
-    folders: dict[int, list[Path]] = {}
     for count in counts:
-        if count == 1:
-            folders[1] = [folder / "one"]
-            continue
-        folders[count] = [folder / f"of-{count}" / f"shard-{number:02}" for number in range(count)]
-        for target, part in zip(folders[count], split(pages, count), strict=True):
+        for target, part in zip(folders[count], split(pages, count), strict=True) if count > 1 else ():
             build_index(part, target / "index", SETTINGS.index, statistics=statistics)
     return folders
 
 
-def measure_serving(documents: int, count: int, publications: int) -> dict[str, Any]:
-    """Return the figures of one index and of 1, 2 and 4 shards."""
+def measure_serving(documents: int, count: int, publications: int, built: Path | None = None) -> dict[str, Any]:
+    """Return the figures of one index and of 1, 2 and 4 shards; built: where these are, or are to be."""
     before = os.getloadavg()[0]
     pages, queries = read_pages(documents), read_queries(count)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        shards = build_all(folder, pages, (1, 2, 4))
-        published = measure_publishing(shutil.copytree(folder / "one", folder / "published"), folder, publications)
+        shards = build_all(built or folder, pages, (1, 2, 4))
+        published = measure_publishing(shutil.copytree(shards[1][0], folder / "published"), folder, publications)
         print(
             f"{publications} published pages: acknowledged after {published['acknowledged_p50_ms']} ms, found through "
             f"both brokers after {published['found_p50_ms']} ms (p50), {published['found_p99_ms']} ms (p99), "
             f"{published['found_most_ms']} ms at most; {published['within_a_second']} within a second"
         )
-        whole = Searcher.open(folder / "one", SETTINGS)
+        whole = Searcher.open(shards[1][0], SETTINGS)
         rows, one_times = [], []
         for folders in shards.values():
             row, times = measure_shards(folders, folder, queries, whole)
@@ -297,7 +350,9 @@ def measure_serving(documents: int, count: int, publications: int) -> dict[str, 
                 f"{row['shards']} shards: p50 {row['p50_ms']} ms, p99 {row['p99_ms']} ms, "
                 f"{row['queries_per_second']} queries/s, {row['rounds_per_query']} rounds; added at p50 beside one "
                 f"index {row['added_beside_one_index_p50_ms']} ms (by the least times "
-                f"{row['added_beside_one_index_least_ms']}), by the wire {row['added_by_the_wire_p50_ms']} ms "
+                f"{row['added_beside_one_index_least_ms']}), with shards apart "
+                f"{row['added_with_shards_apart_p50_ms']} ms ({row['added_with_shards_apart_least_ms']}), "
+                f"by the wire {row['added_by_the_wire_p50_ms']} ms "
                 f"({row['added_by_the_wire_least_ms']}); "
                 f"{row['sent_bytes_per_query']:,} bytes sent and {row['received_bytes_per_query']:,} received"
             )
@@ -314,12 +369,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, default=50_000)
     parser.add_argument("--queries", type=int, default=500)
+    parser.add_argument("--built", type=Path, help="where the indexes are, or are built and kept")
     parser.add_argument("--try", dest="trial", action="store_true", help="few pages and queries; nothing is written")
     arguments = parser.parse_args()
     if arguments.trial:
         measure_serving(1_500, 60, 10)
     else:
-        record.save("cluster_serving", measure_serving(arguments.documents, arguments.queries, PUBLICATIONS))
+        record.save(
+            "cluster_serving", measure_serving(arguments.documents, arguments.queries, PUBLICATIONS, arguments.built)
+        )
 
 
 if __name__ == "__main__":

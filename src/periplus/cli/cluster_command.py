@@ -7,7 +7,7 @@ import typer
 from periplus.cli.cluster_view import echo_cluster
 from periplus.cli.console import clean, echo, echo_json, format_bytes, format_count
 from periplus.cli.console_observer import observe
-from periplus.cli.options import AsJson, with_settings
+from periplus.cli.options import AsJson, Seeds, with_settings
 from periplus.settings import Settings
 
 if TYPE_CHECKING:
@@ -60,22 +60,23 @@ def status(settings: Settings, as_json: AsJson = False) -> None:
 @with_settings(address="cluster.address")
 def crawl(
     settings: Settings,
-    seeds: Annotated[list[str] | None, typer.Argument(help="URLs to begin at; none to resume the crawl.")] = None,
+    seeds: Seeds = None,
     stop: Annotated[bool, typer.Option("--stop", help="Stop the crawl that runs.")] = False,
     detach: Annotated[bool, typer.Option("--detach", help="Return at once; the crawl goes on.")] = False,
 ) -> None:
     """Crawl on all shards until nothing is left; the settings are those of `cluster up`. Ctrl-C leaves it running."""
-    from periplus.app import join_cluster
+    from periplus.app import join_cluster, read_seeds
 
+    urls = read_seeds(seeds or [])
     with observe() as observer, join_cluster(settings, observer) as session:
         if stop:
             session.stop_crawl()
             echo("Stopped.")
         elif detach:
-            session.start_crawl(seeds or [])
+            session.start_crawl(urls)
             echo("The crawl runs. See: periplus cluster status")
         else:
-            _echo_crawled(session.crawl(seeds or []))
+            _echo_crawled(session.crawl(urls))
 
 
 def _echo_crawled(state: dict[str, Any]) -> None:

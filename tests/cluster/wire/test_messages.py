@@ -15,7 +15,7 @@ from periplus.cluster.wire.handshake import ClientHandshake, ServerHandshake
 from periplus.cluster.wire.message_frames import Frame, FrameReader, FrameWriter, Status
 from periplus.cluster.wire.message_server import MessageServer, PeerRequest, ServerLimits
 from periplus.cluster.wire.peer_connection import PeerConnection, call_peer
-from periplus.cluster.wire.signing import ClusterKey
+from periplus.cluster.wire.signing import PROTOCOL, ClusterKey
 from periplus.errors import BadInput, Overloaded, PeerFailed, Unauthenticated, WrongVersion
 
 KEY = ClusterKey(bytes(range(32)))
@@ -125,6 +125,13 @@ def test_a_changed_frame_is_refused_wherever_it_is_changed() -> None:
             assert position < 4
 
 
+def test_bodies_are_encrypted_each_otherwise() -> None:
+    writer = FrameWriter(KEY.secret)
+    first, second = (writer.encode(1, b"twelve bytes") for _ in range(2))
+    assert b"twelve" not in first + second
+    assert first[14:] != second[14:]
+
+
 def test_frames_of_another_place_are_refused() -> None:
     writer = FrameWriter(KEY.secret)
     first, second = writer.encode(1, b"one"), writer.encode(2, b"two")
@@ -153,7 +160,7 @@ def test_a_wrong_key_is_refused_by_both_sides(server: MessageServer, wrong: str)
     assert_still_serves(server)
 
 
-@pytest.mark.parametrize(("version", "protocol"), [("0.0.9", 1), ("1.0", 2)])
+@pytest.mark.parametrize(("version", "protocol"), [("0.0.9", PROTOCOL), ("1.0", PROTOCOL + 1)])
 def test_another_version_is_refused_and_both_are_named(
     server: MessageServer, version: str, protocol: int, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -162,7 +169,9 @@ def test_another_version_is_refused_and_both_are_named(
     connection = PeerConnection(server.address, KEY, ClientHandshake(KEY, version, protocol))
     with pytest.raises(WrongVersion) as error:
         call_peer(connection, 1, b"", soon())
-    assert f"Periplus {__version__} (protocol 1), this node {version} (protocol {protocol})" in str(error.value)
+    assert f"Periplus {__version__} (protocol {PROTOCOL}), this node {version} (protocol {protocol})" in str(
+        error.value
+    )
     wait_until(lambda: f"Periplus {version} (protocol {protocol}), this node {__version__}" in caplog.text)
     assert_still_serves(server)
 

@@ -20,7 +20,16 @@ from periplus.cluster.wire.peer_connection import PeerAddress, PeerConnection, c
 from periplus.cluster.wire.signing import ClusterKey
 from periplus.errors import BadInput, ClusterError, Overloaded, PeriplusError
 from periplus.records import FetchRecord, Outcome, Query, ResultPage, SearchLimits
-from periplus.search import CachedPage, IndexParts, PageStatus, RankingWeight, SearchStatistics, ShardedSearcher
+from periplus.search import (
+    CachedPage,
+    IndexParts,
+    PageStatus,
+    Passage,
+    RankingWeight,
+    SearchStatistics,
+    ShardedSearcher,
+    passages_of_snippets,
+)
 from periplus.settings import Settings
 from periplus.url import parse_address
 
@@ -127,6 +136,13 @@ class Broker:
     def search(self, query: Query, limits: SearchLimits | None = None) -> ResultPage:
         """Return the answer to a query; shards that did not answer are named in it."""
         return self._ask(lambda searcher, left: searcher.search(query, left), limits or SearchLimits())
+
+    def passages(
+        self, query: Query, tokens: int, limits: SearchLimits | None = None
+    ) -> tuple[ResultPage, tuple[Passage, ...]]:
+        """Return the snippets of the best results as passages, within a budget of tokens."""
+        page = self.search(query, limits)
+        return page, passages_of_snippets(page, tokens)
 
     def preview(self, query: Query, weights: Mapping[str, float]) -> ResultPage:
         """Return the answer that other weights would give."""

@@ -60,6 +60,7 @@ class FanOut:
         self._deadline = deadline
         self._hedging = hedging
         self._waiting = len(self._shards)
+        self._missing: list[int] = []
         self.hedges = 0
 
     @property
@@ -70,7 +71,7 @@ class FanOut:
     @property
     def missing(self) -> tuple[int, ...]:
         """The shards that are missing."""
-        return tuple(shard for shard, state in self._shards.items() if state.missing)
+        return tuple(self._missing)
 
     @property
     def next_time(self) -> float:
@@ -91,7 +92,7 @@ class FanOut:
         if address is not None:
             return [self._open(shard, state, address, now)]
         if not state.open:
-            self._give_up(state)
+            self._give_up(shard, state)
         return []
 
     def _open(self, shard: int, state: _ShardState, address: PeerAddress, now: float) -> Attempt:
@@ -102,8 +103,9 @@ class FanOut:
         state.hedge_at = now + state.replicas.hedge_seconds() if can_hedge else float("inf")
         return attempt
 
-    def _give_up(self, state: _ShardState) -> None:
+    def _give_up(self, shard: int, state: _ShardState) -> None:
         state.missing = True
+        self._missing.append(shard)
         self._waiting -= 1
 
     def answered(self, attempt: Attempt, now: float) -> list[Attempt]:
@@ -148,7 +150,7 @@ class FanOut:
                     state.replicas.late(attempt.address, now - attempt.begin, now)
                 given_up += state.open
                 state.open.clear()
-                self._give_up(state)
+                self._give_up(shard, state)
             elif now >= state.hedge_at:
                 state.hedge_at = float("inf")
                 address = state.replicas.choose_hedge(now, state.tried)

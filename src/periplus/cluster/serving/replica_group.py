@@ -141,10 +141,12 @@ class ReplicaGroup:
             fan_out = FanOut(shards, deadline)
             attempts = fan_out.begin(begin)
         self._run(exchange, fan_out, attempts)
-        context.missing.update(fan_out.missing)
-        context.is_stale |= any(n in exchange.stale or exchange.is_pinned for n in fan_out.missing)
-        context.hedges += fan_out.hedges
-        self._hedges += fan_out.hedges
+        if fan_out.missing:
+            context.missing.update(fan_out.missing)
+            context.is_stale |= any(n in exchange.stale or exchange.is_pinned for n in fan_out.missing)
+        if fan_out.hedges:
+            context.hedges += fan_out.hedges
+            self._hedges += fan_out.hedges
         if method in _STICKY:
             self._sticky.update(exchange.senders)
         if method == "retrieve":
@@ -168,17 +170,22 @@ class ReplicaGroup:
                     attempts = self._send(exchange, fan_out, attempts)
                 if fan_out.is_done:
                     return
-                with self._lock:
-                    wait = fan_out.next_time - time.monotonic()
-                for outcome in exchange.wait(max(0.0, wait)):
-                    attempts += self._record(exchange, fan_out, outcome)
-                with self._lock:
-                    hedges, given_up = fan_out.advance(time.monotonic())
-                for attempt in given_up:
-                    exchange.abandon(attempt)
-                attempts += hedges
+                attempts = self._receive(exchange, fan_out)
         finally:
             exchange.close()
+
+    def _receive(self, exchange: "_Exchange", fan_out: FanOut) -> list[Attempt]:
+        """Wait until something happens; return the attempts to send because of it."""
+        attempts: list[Attempt] = []
+        for outcome in exchange.wait(max(0.0, fan_out.next_time - time.monotonic())):
+            attempts += self._record(exchange, fan_out, outcome)
+        if fan_out.is_done:
+            return attempts
+        with self._lock:
+            hedges, given_up = fan_out.advance(time.monotonic())
+        for attempt in given_up:
+            exchange.abandon(attempt)
+        return attempts + hedges
 
     def _send(self, exchange: "_Exchange", fan_out: FanOut, attempts: list[Attempt]) -> list[Attempt]:
         more: list[Attempt] = []
@@ -249,7 +256,9 @@ class _Exchange:
         self, pool: ConnectionPool, generation: int, method: str, requests: Mapping[int, Any], deadline: float
     ) -> None:
         self._pool, self.method, self._deadline = pool, method, deadline
-        self.is_pinned = method in _PINNED or any(getattr(request, "documents", ()) for request in requests.values())
+        self.is_pinned = method in _PINNED or (
+            method == "statistics" and any(request.documents for request in requests.values())
+        )
         """Whether only the replica that retrieved can answer."""
         bodies: dict[int, bytes] = {}  # by identity: mostly, all shards get the same
         self._bodies: dict[int, bytes] = {}

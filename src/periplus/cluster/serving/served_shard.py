@@ -54,7 +54,8 @@ class ServedShard:
         if name == "describe":
             return self._describe(request)
         if name in ("retrieve", "present"):
-            request = request._replace(plan=self._resolve_named(request.plan))
+            if request.plan.named:
+                request = request._replace(plan=self._resolve_named(request.plan))
         elif name == "dictionary":
             request = request._replace(segment=request.segment.partition(_MARK)[0])
         reply = getattr(self._shard, name)(request)
@@ -84,8 +85,6 @@ class ServedShard:
 
     def _resolve_named(self, plan: Any) -> Any:
         """Return a plan with the documents that it names in segments of this replica."""
-        if not plan.named:
-            return plan
         own = []
         for named in plan.named:
             name = named.segment.partition(_MARK)[0]

@@ -6,8 +6,8 @@
 
 A hello has 58 bytes in every protocol, now and later, so that any two versions can name each other. A proof is a
 BLAKE2b of 32 bytes keyed with the cluster's key, different for each side. The keys of the frames are derived
-from the same bytes: nothing of one connection is of use on another. Messages are authenticated, not encrypted:
-the network between nodes should be private.
+from the same bytes: nothing of one connection is of use on another. Messages are encrypted with them;
+who learns the cluster's key can read what was recorded, so the network between nodes should be private all the same.
 """
 
 import hmac

@@ -20,7 +20,7 @@ import msgspec
 
 from periplus.cluster.wire.handshake import HELLO_BYTES, PROOF_BYTES, ServerHandshake, SessionKeys
 from periplus.cluster.wire.listening import address_family
-from periplus.cluster.wire.message_frames import MAX_BODY_BYTES, Frame, FrameReader, FrameWriter, Status
+from periplus.cluster.wire.message_frames import MAX_BODY_BYTES, Frame, FrameReader, FrameWriter, Status, make_cipher
 from periplus.cluster.wire.signing import ClusterKey
 from periplus.errors import ClusterError, PeerFailed, PeriplusError, PortInUse
 
@@ -86,6 +86,7 @@ class MessageServer:
         handshake: Callable[[ClusterKey], ServerHandshake] = ServerHandshake,
     ) -> None:
         """Listen; `start` begins to answer. Port 0 is any free one."""
+        make_cipher(key.secret)  # refused here, and not when a peer connects, where the library is missing
         self._key, self._answer = key, answer
         self._handshake = handshake
         self._limits = limits or ServerLimits()
@@ -207,7 +208,7 @@ class MessageServer:
         """Return the next frames; raise `TimeoutError` if none comes, or one that has begun does not end."""
         end = 0.0
         while True:
-            data = connection.recv(max(_CHUNK, min(reader.missing, _MAX_CHUNK)))
+            data = connection.recv(max(_CHUNK, min(reader.missing, _MAX_CHUNK)) if reader.unfinished else _CHUNK)
             if not data:
                 raise EOFError
             frames = reader.feed(data)
@@ -223,15 +224,12 @@ class MessageServer:
 
     def _respond(self, connection: socket.socket, writer: FrameWriter, frame: Frame) -> None:
         deadline = time.monotonic() + frame.deadline_ms / 1000
-        status, body = self._run(PeerRequest(frame.method, frame.body, deadline))
-        with self._lock:
-            if connection in self._peers:
-                self._peers[connection] = time.monotonic()
+        status, body = self._run(PeerRequest(frame.method, frame.body, deadline), connection)
         response = writer.encode(frame.number, body, status=status)
         if connection.send(response) < len(response):  # it blocks until all is sent, or the time is over
             raise TimeoutError
 
-    def _run(self, request: PeerRequest) -> tuple[Status, bytes]:
+    def _run(self, request: PeerRequest, connection: socket.socket) -> tuple[Status, bytes]:
         """Run a request when it is its turn; return status and body of the response."""
         with self._lock:
             if self._running >= self._threads and (refusal := self._await_turn(request.deadline)) is not None:
@@ -245,6 +243,8 @@ class MessageServer:
         finally:
             with self._lock:
                 self._running -= 1
+                if connection in self._peers:
+                    self._peers[connection] = time.monotonic()
                 if self._waiting:
                     self._turns.notify()
 

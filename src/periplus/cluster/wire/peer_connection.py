@@ -92,7 +92,7 @@ class PeerConnection:
         self._requests.append((self._number, method, deadline, body))
         try:
             if self._writer is not None:
-                self._encode_requests()
+                self._encode_requests(self._writer)
             if self._connected:
                 self._flush()
         except (OSError, PeriplusError) as error:
@@ -130,11 +130,10 @@ class PeerConnection:
                 raise OSError(error, "cannot connect")
             self._connected = True
 
-    def _encode_requests(self) -> None:
-        assert self._writer is not None
+    def _encode_requests(self, writer: FrameWriter) -> None:
         for number, method, deadline, body in self._requests:
             left = int(1000 * (deadline - time.monotonic()))
-            self._out += self._writer.encode(number, body, method=method, deadline_ms=max(1, left))
+            self._out += writer.encode(number, body, method=method, deadline_ms=max(1, left))
         self._requests.clear()
 
     def _flush(self) -> None:
@@ -149,9 +148,11 @@ class PeerConnection:
     def _receive(self) -> Frame | None:
         """Return the awaited response; it is the last thing that a peer sends unasked."""
         while True:
-            missing = self._reader.missing if self._reader else _CHUNK
+            size, reader = _CHUNK, self._reader
+            if reader is not None and reader.unfinished:
+                size = max(_CHUNK, min(reader.missing, _MAX_CHUNK))
             try:
-                data = self._socket.recv(max(_CHUNK, min(missing, _MAX_CHUNK)))
+                data = self._socket.recv(size)
             except BlockingIOError:
                 return None
             if not data:
@@ -175,7 +176,7 @@ class PeerConnection:
         rest, self._reply, self._handshake = self._reply[size:], b"", None
         self._reader, self._writer = FrameReader(keys.to_client), FrameWriter(keys.to_server)
         self._out += proof
-        self._encode_requests()
+        self._encode_requests(self._writer)
         self._flush()
         return rest
 

@@ -42,7 +42,7 @@ __all__ = [
     "sign_header",
 ]
 
-PROTOCOL: Final = 1
+PROTOCOL: Final = 2
 """Number of the protocol between processes; raised with every change of a message."""
 SIGNATURE_HEADER: Final = "Periplus-Signature"
 KEY_BYTES: Final = 32

@@ -20,7 +20,7 @@ from periplus.index import Index, Segment
 from periplus.search.presentation.result_selection import MIN_SIMHASH_BYTES
 from periplus.search.retrieve import RetrievedCandidates
 
-__all__ = ["CANDIDATE", "CandidateColumnReader", "CandidateRows", "read_rows"]
+__all__ = ["CANDIDATE", "CandidateColumnReader", "CandidateRows", "read_rows", "view_words"]
 
 CANDIDATE: Final = np.dtype(
     [
@@ -42,6 +42,12 @@ def read_rows(data: npt.NDArray[np.uint8], count: int) -> CandidateRows:
     if data.shape != (count, CANDIDATE.itemsize):
         raise BadInput("The columns of candidates cannot be read.")
     return np.ascontiguousarray(data).view(CANDIDATE).reshape(count)
+
+
+def view_words(rows: CandidateRows) -> npt.NDArray[np.uint64]:
+    """Return rows as three words each, as `kernels.selection` reads them."""
+    words: npt.NDArray[np.uint64] = rows.view(np.uint64).reshape(len(rows), 3)
+    return words
 
 
 class CandidateColumnReader:
@@ -66,15 +72,19 @@ class CandidateColumnReader:
         if home is not None:
             of_segment = np.concatenate((of_segment, np.array([home.segment], np.int32)))
             documents = np.concatenate((documents, np.array([home.document], np.int32)))
+        rows = self.rows(index, of_segment, documents)
+        return rows.view(np.uint8).reshape(len(rows), CANDIDATE.itemsize)
+
+    def rows(self, index: Index, of_segment: npt.NDArray[np.int32], documents: npt.NDArray[np.int32]) -> CandidateRows:
+        """Return the rows of some documents, by segment and number."""
         segments = index.segments
         if len(segments) == 1:
-            rows = self._read_segment(segments[0], documents)
-        else:
-            rows = np.zeros(len(documents), CANDIDATE)
-            for number in set(of_segment.tolist()):
-                own = of_segment == number
-                rows[own] = self._read_segment(segments[number], documents[own])
-        return rows.view(np.uint8).reshape(len(rows), CANDIDATE.itemsize)
+            return self._read_segment(segments[0], documents)
+        rows = np.zeros(len(documents), CANDIDATE)
+        for number in set(of_segment.tolist()):
+            own = of_segment == number
+            rows[own] = self._read_segment(segments[number], documents[own])
+        return rows
 
     def set_simhashes(
         self, segment: Segment, documents: npt.NDArray[np.int64], simhashes: npt.NDArray[np.uint64]
@@ -92,10 +102,10 @@ class CandidateColumnReader:
 
     def _read_segment(self, segment: Segment, documents: npt.NDArray[np.int32]) -> CandidateRows:
         table = self._table(segment)
-        rows: CandidateRows = table[documents]
+        rows: CandidateRows = table.take(documents)
         if not rows["is_read"].all():
             _fill(table, segment, documents[rows["is_read"] == 0].astype(np.int64))
-            rows = table[documents]
+            rows = table.take(documents)
         return rows
 
 

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from periplus.errors import BadInput
 from periplus.rank import FEATURES
+from periplus.search.kernels import feature_rows
 
 __all__ = ["pack_features", "unpack_features"]
 
@@ -34,8 +35,9 @@ def _list_columns(needed: int) -> Columns:
 
 def unpack_features(packed: Rows, columns: Columns) -> Rows:
     """Return all columns of features; raise `BadInput` for what is not packed."""
-    if packed.ndim != 2 or columns.shape != packed.shape[1:] or (len(columns) and columns.max() >= len(FEATURES)):
+    if packed.ndim != 2 or columns.shape != packed.shape[1:]:
         raise BadInput("Features of a shard cannot be read.")
-    rows = np.zeros((len(packed), len(FEATURES)))
-    rows[:, columns] = packed
+    rows: Rows = feature_rows.spread_columns(packed, columns, len(FEATURES))
+    if len(rows) != len(packed):
+        raise BadInput("Features of a shard cannot be read.")
     return rows

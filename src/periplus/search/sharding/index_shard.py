@@ -19,11 +19,13 @@ from periplus.search.page_status import DELETED, INDEXED, PageStatus, status_of_
 from periplus.search.present import explain_rows
 from periplus.search.presentation.cards import CardReader, names_page
 from periplus.search.presentation.hits import HitBuilder, Reasons
+from periplus.search.presentation.stored_fields import NOARCHIVE_NOTE, cached_text
 from periplus.search.presentation.verticals import add_media
-from periplus.search.rerank import RerankedCandidates
+from periplus.search.rerank import RerankedCandidates, rerank
 from periplus.search.retrieve import BrokerNeeds, retrieve
 from periplus.search.sharding import shard_records as records
 from periplus.search.sharding.candidate_columns import CandidateColumnReader
+from periplus.search.sharding.early_results import present_early
 from periplus.search.sharding.feature_columns import pack_features
 from periplus.search.sharding.shard_statistics import answer_statistics
 from periplus.search.suggester import Completions
@@ -132,10 +134,13 @@ class IndexShard:
         retrieved = retrieve(
             session.ranker, plan, limit, budget, site_name=request.site_name, dated=request.dated, needs=needs
         )
-        with self._plan_lock:
-            while len(self._plans) >= _MAX_PLANS:
-                del self._plans[next(iter(self._plans))]
-            self._plans[request.plan] = session, plan
+        early = None
+        if request.early is not None and len(retrieved.documents) and budget.seconds_left() > 0:
+            today = request.today if request.dated else None
+            candidates = rerank(retrieved, session.ranker.model, limit, today)
+            early = present_early(session, plan, candidates, request.early, self._columns, self._cards)
+        else:
+            self._keep_plan(session, request.plan, plan)
         features, columns = pack_features(retrieved.features, request.needed)
         return records.RetrieveReply(
             retrieved._replace(features=features),
@@ -144,6 +149,7 @@ class IndexShard:
             session.index.manifest.generation,
             budget.spent,
             tuple(budget.skipped),
+            early,
         )
 
     def _plan(self, session: IndexSession, record: PlanRecord) -> QueryPlan:
@@ -154,6 +160,12 @@ class IndexShard:
         graph = self._folder / "graph"
         filters = (resolve_filter(wanted, graph) for wanted in plan.filters)
         return plan._replace(filters=tuple(filters))
+
+    def _keep_plan(self, session: IndexSession, record: PlanRecord, plan: QueryPlan) -> None:
+        with self._plan_lock:
+            while len(self._plans) >= _MAX_PLANS:
+                del self._plans[next(iter(self._plans))]
+            self._plans[record] = session, plan
 
     def _take_plan(self, session: IndexSession, record: PlanRecord) -> QueryPlan:
         """Return the plan that was made to retrieve, which no other thread uses then; else make it."""
@@ -216,7 +228,7 @@ class IndexShard:
                     segment.string("url", document),
                     float(segment.column("fetched")[document]),
                     segment.string("title", document),
-                    segment.text(document).decode("utf-8", "replace"),
+                    cached_text(segment, document),
                     LANGUAGES[int(segment.column("language")[document])],
                 )
         return records.StoredPage()
@@ -225,7 +237,8 @@ class IndexShard:
         """Return headings, paragraphs, lists and tables of a page in the index; this may take long."""
         from periplus.search.presentation.cached_copies import read_blocks
 
-        if not self.cached_page(request).url:
+        page = self.cached_page(request)
+        if not page.url or page.text == NOARCHIVE_NOTE:
             return records.BlocksReply(())
         return records.BlocksReply(tuple(read_blocks(self._cards, request.key, self._settings.parse)))
 

@@ -34,11 +34,11 @@ class MergedColumns:
             self._shards += [(shard, number) for number in range(retrieved.segment_count)]
         joined, rows = (places[-1], columns[-1]) if len(places) <= 2 else map(np.concatenate, (places, columns))
         order = joined.argsort(kind="stable")
-        self._places, self._rows = joined[order], rows[order]
+        self._places, self._rows = joined[order], rows.take(order)
 
     def select(self, segments: Ints, documents: Ints) -> CandidateRows:
         """Return the rows of documents, which are candidates of some shard."""
-        rows: CandidateRows = self._rows[self._places.searchsorted(_join(segments, documents))]
+        rows: CandidateRows = self._rows.take(self._places.searchsorted(_join(segments, documents)))
         return rows
 
     def shard_of(self, segment: int) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from periplus.parse import TextBlock
 from periplus.query import FilterRecord, PlanRecord
 from periplus.records import Card, Hit
 from periplus.search.navigational import SiteName
+from periplus.search.presentation.result_selection import SelectionRules
 from periplus.search.retrieve import RetrievedCandidates
 
 __all__ = [
@@ -16,10 +17,13 @@ __all__ = [
     "DescribeRequest",
     "DictionaryRequest",
     "DocumentTerms",
+    "EarlyPresentation",
+    "EarlyReply",
     "PageRequest",
     "PartsRequest",
     "PresentReply",
     "PresentRequest",
+    "RelatedPage",
     "RetrieveReply",
     "RetrieveRequest",
     "SegmentDescription",
@@ -123,6 +127,17 @@ class StatisticsAnswer(NamedTuple):
     documents: tuple[DocumentTerms, ...]
 
 
+class EarlyPresentation(NamedTuple):
+    """Asks to present what will probably be shown, too: see `early_results`."""
+
+    rules: SelectionRules
+    chars: int
+    """Length of a snippet."""
+    media: bool
+    words: str
+    """The query, for the card of a page that it names."""
+
+
 class RetrieveRequest(NamedTuple):
     """Asks for the best candidates of a plan."""
 
@@ -137,6 +152,24 @@ class RetrieveRequest(NamedTuple):
     """Days since 1970 by the clock of the broker, so that all shards and brokers score by one clock."""
     site_name: SiteName | None = None
     dated: bool = False
+    early: EarlyPresentation | None = None
+
+
+class RelatedPage(NamedTuple):
+    """A near-duplicate of a result, or another page of its site."""
+
+    key: int
+    title: str
+    url: str
+
+
+class EarlyReply(NamedTuple):
+    """Hits of candidates that will probably be shown, with scores as the shard knows them."""
+
+    hits: tuple[Hit, ...]
+    related: tuple[RelatedPage, ...]
+    card: Card | None
+    """Of the first of the hits, if the query names it."""
 
 
 class RetrieveReply(NamedTuple):
@@ -152,6 +185,7 @@ class RetrieveReply(NamedTuple):
     work: int
     skipped: tuple[str, ...]
     """Parts that were left out because the time was used up."""
+    early: EarlyReply | None = None
 
 
 class SignatureRequest(NamedTuple):

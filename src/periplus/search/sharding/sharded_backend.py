@@ -24,20 +24,21 @@ from periplus.query import (
     record_filter,
     record_plan,
 )
-from periplus.rank import FEATURES, RerankModel, plan_tree
+from periplus.rank import RerankModel, plan_tree
 from periplus.records import Candidates, Card, Hit, Query
 from periplus.search.answering.search_backend import NamedFilter
 from periplus.search.link_queries import list_targets
 from periplus.search.navigational import SiteName, explain_home_page
-from periplus.search.present import select_page
+from periplus.search.present import select_page, selection_rules
 from periplus.search.presentation.presented_results import PresentedResults
 from periplus.search.presentation.result_selection import (
-    MIN_SIMHASH_BYTES,
     CandidateFields,
     ContentSignature,
     Selection,
     add_related,
+    is_home_page,
     related_rows,
+    select_columns,
 )
 from periplus.search.request_filters import add_filters, filter_notes
 from periplus.search.rerank import RerankedCandidates
@@ -45,17 +46,18 @@ from periplus.search.retrieve import RetrievedCandidates
 from periplus.search.rewriting.unfinished_word import unfinished_word
 from periplus.search.shard_merge import merge_shards
 from periplus.search.sharding import shard_records as records
-from periplus.search.sharding.candidate_columns import CANDIDATE, CandidateRows
+from periplus.search.sharding.candidate_columns import CandidateRows, view_words
+from periplus.search.sharding.early_results import EarlyResults, plan_early
+from periplus.search.sharding.empty_replies import no_candidates
 from periplus.search.sharding.feature_columns import unpack_features
 from periplus.search.sharding.merged_columns import NO_COLUMNS, MergedColumns, check_columns, drop_unsupported
 from periplus.search.sharding.shard_methods import ShardGroup
 from periplus.search.sharding.sharded_collection import ShardedCollection
+from periplus.search.sharding.signature_reader import SignatureReader
 from periplus.settings import Settings
 
-__all__ = ["ShardedBackend", "empty_reply"]
+__all__ = ["ShardedBackend"]
 
-_SIGNATURES: Final = 128
-"""Candidates whose texts are asked for together, where selection comes to one that needs it."""
 _DAY: Final = 86_400
 _MIN_SECONDS: Final = 0.05
 """Time for a stage that has to run, though the budget is used up."""
@@ -85,6 +87,9 @@ class ShardedBackend:
         self._columns = NO_COLUMNS
         self._record: PlanRecord | None = None
         self._card: Card | None = None
+        self._planned: Query | None = None
+        """The one that was planned last."""
+        self._early = EarlyResults({})
         self._today = int(time.time() // _DAY)
         self.missing: set[int] = set(range(group.count)) - set(collection.descriptions)
         """Shards that did not answer."""
@@ -92,6 +97,7 @@ class ShardedBackend:
     def plan(self, parsed: ParsedQuery, query: Query) -> QueryPlan:
         """Return the plan of a query that has words: filters added, terms weighed, synonyms added."""
         assert parsed.tree is not None
+        self._planned = query
         notes = parsed.notes + self._sharded.link_notes(list_targets(parsed.tree)) + filter_notes(query)
         filtered = add_filters(parsed.tree, query)
         plan = plan_tree(
@@ -115,7 +121,12 @@ class ShardedBackend:
             plan = self._expand(plan, limit, budget, feedback)
         named = [self._sharded.record_named(*document) for document in plan.named]
         self._record = record_plan(plan, named, fixed=self.model.scorer.uses_fixed_phrases)
-        return plan, self._retrieve(self._record, plan, limit, budget, site_name, dated)
+        early = self.plan_early(self._planned) if self._planned is not None else None
+        return plan, self._retrieve(self._record, plan, limit, budget, site_name, dated, early)
+
+    def plan_early(self, query: Query) -> records.EarlyPresentation | None:
+        """Return what shards are to present together with their candidates."""
+        return plan_early(query, self._settings.search, len(self._sharded.descriptions))
 
     def _retrieve(
         self,
@@ -125,10 +136,11 @@ class ShardedBackend:
         budget: QueryBudget,
         site_name: SiteName | None,
         dated: bool,
+        early: records.EarlyPresentation | None = None,
     ) -> RetrievedCandidates:
         seconds = max(_MIN_SECONDS, budget.seconds_left())
         work, needed = max(1, budget.work_left), self.model.needed_features(plan)
-        request = records.RetrieveRequest(record, limit, seconds, work, needed, self._today, site_name, dated)
+        request = records.RetrieveRequest(record, limit, seconds, work, needed, self._today, site_name, dated, early)
         replies = self.ask_shards(request, plan, seconds)
         for reply in replies.values():
             budget.charge(reply.work)
@@ -145,7 +157,8 @@ class ShardedBackend:
         """Return the candidates of shards as those of one index; later stages of the query read their columns."""
         shards = sorted(replies)
         if not shards:
-            return _no_candidates()
+            return no_candidates()
+        self._early = EarlyResults({shard: reply.early for shard, reply in replies.items()})
         merged = merge_shards([replies[shard].retrieved for shard in shards])
         self._columns = MergedColumns(replies)
         return drop_unsupported(merged, self._columns, self.model, plan.text)
@@ -167,7 +180,7 @@ class ShardedBackend:
         """Return which candidates become results, and how many of them selection came to."""
         rows = self._columns.select(candidates.segments, candidates.documents)
         hosts: list[Hashable] = rows["host"].tolist()
-        signatures = _SignatureReader(self, candidates, rows)
+        signatures = SignatureReader(rows, lambda some: self.read_signatures(candidates, some))
         last = -1
 
         def read_host(row: int) -> Hashable:
@@ -226,15 +239,16 @@ class ShardedBackend:
         self, plan: QueryPlan, candidates: RerankedCandidates, query: Query, budget: QueryBudget
     ) -> PresentedResults:
         """Return the page of results that a query asks for: selected here, and read by the shards that own them."""
-        settings = self._settings.search
         rows = self._columns.select(candidates.segments, candidates.documents)
         hosts: list[Hashable] = rows["host"].tolist()
         host = hosts.__getitem__
-        fields = CandidateFields(host, _SignatureReader(self, candidates, rows))
-        selection = select_page(rows["flags"].astype(np.int64), fields, query, settings, budget)
+        selection = self._select(candidates, rows, host, query, budget)
         shown = selection.rows[max(0, query.start) :]
-        related = related_rows(selection, shown, host, len(rows))
-        hits, titles = self._present(candidates, shown, related, query, budget)
+        hits = self._take_hits(candidates, shown, query)
+        is_home = not shown or shown[0] not in hits or is_home_page(hits[shown[0]])
+        related = related_rows(selection, shown, host, len(rows), with_site=is_home)
+        titles = self._take_titles(candidates, related)
+        self._ask_for_others(candidates, shown, related, query, budget, hits, titles)
         answered = [row for row in shown if row in hits]
         finished = add_related(
             [hits[row] for row in answered], _answered(selection, titles), answered, host, len(rows), titles
@@ -243,20 +257,67 @@ class ShardedBackend:
             finished[0] = explain_home_page(finished[0], candidates.home_page)
         return PresentedResults(tuple(finished), selection.hidden, selection.examined)
 
-    def _present(
+    def _select(
+        self,
+        candidates: RerankedCandidates,
+        rows: CandidateRows,
+        host: Callable[[int], Hashable],
+        query: Query,
+        budget: QueryBudget,
+    ) -> Selection:
+        """Return which candidates become results: by columns alone, or by texts that shards read where these matter."""
+        settings = self._settings.search
+        if not budget.late():
+            selection = select_columns(view_words(rows), selection_rules(query, settings))
+            if selection is not None:
+                return selection
+        fields = CandidateFields(host, SignatureReader(rows, lambda some: self.read_signatures(candidates, some)))
+        return select_page(rows["flags"].astype(np.int64), fields, query, settings, budget)
+
+    def _take_hits(self, candidates: RerankedCandidates, rows: Sequence[int], query: Query) -> dict[int, Hit]:
+        """Return the hits of those rows that shards have presented early."""
+        hits: dict[int, Hit] = {}
+        self._card = None
+        for row in rows:
+            shard, key = self._owner(candidates, row), int(candidates.keys[row])
+            hit = self._early.hit(shard, key, float(candidates.scores[row]))
+            if hit is None:
+                continue
+            if row == rows[0] and not query.start:
+                if not self._early.has_card(shard, hit, query.words):
+                    continue
+                self._card = self._early.card(shard, key)
+            hits[row] = hit
+        return hits
+
+    def _take_titles(self, candidates: RerankedCandidates, rows: Sequence[int]) -> dict[int, tuple[str, str]]:
+        """Return titles and URLs of those rows that shards have sent early."""
+        titles: dict[int, tuple[str, str]] = {}
+        for row in rows:
+            title = self._early.title(self._owner(candidates, row), int(candidates.keys[row]))
+            if title is not None:
+                titles[row] = title
+        return titles
+
+    def _owner(self, candidates: RerankedCandidates, row: int) -> int:
+        """Return the shard of a row."""
+        return self._columns.shard_of(int(candidates.segments[row]))[0]
+
+    def _ask_for_others(
         self,
         candidates: RerankedCandidates,
         shown: Sequence[int],
         related: Sequence[int],
         query: Query,
         budget: QueryBudget,
-    ) -> tuple[dict[int, Hit], dict[int, tuple[str, str]]]:
-        """Return hits of some rows, and titles and URLs of others."""
+        hits: dict[int, Hit],
+        titles: dict[int, tuple[str, str]],
+    ) -> None:
+        """Add the hits of rows, and titles and URLs of others, that shards have not presented early."""
         assert self._record is not None
         seconds = max(_MIN_SECONDS * 10, budget.seconds_left())
-        owned = _group_rows(shown, candidates, self._columns)
-        others = _group_rows(related, candidates, self._columns)
-        self._card = None
+        owned = _group_rows([row for row in shown if row not in hits], candidates, self._columns)
+        others = _group_rows([row for row in related if row not in titles], candidates, self._columns)
         requests = {}
         for shard in owned.keys() | others.keys():
             own, more = owned.get(shard, []), others.get(shard, [])
@@ -276,16 +337,15 @@ class ShardedBackend:
                 seconds,
                 self._today,
             )
-        hits: dict[int, Hit] = {}
-        titles: dict[int, tuple[str, str]] = {}
+        if not requests:
+            return
         replies = self._group.call("present", requests, seconds)
         self.missing |= set(requests) - set(replies)
         for shard, reply in replies.items():
-            hits |= dict(zip(owned.get(shard, []), reply.hits, strict=True))
-            titles |= dict(zip(others.get(shard, []), reply.related, strict=True))
+            hits.update(zip(owned.get(shard, []), reply.hits, strict=True))
+            titles.update(zip(others.get(shard, []), reply.related, strict=True))
             self._card = self._card or reply.card
             budget.skipped |= dict.fromkeys(reply.skipped)
-        return hits, titles
 
     def _locate(self, candidates: RerankedCandidates, rows: Sequence[int]) -> Documents:
         """Return segments and documents of rows of one shard as that numbers them."""
@@ -314,52 +374,6 @@ class ShardedBackend:
         return self._card
 
 
-class _SignatureReader:
-    """Returns what near-duplicates of a row are recognised by; texts that have to be read for it are asked for.
-
-    Texts too short for a simhash are near-duplicates only if they are equal. Most differ in length from all others that
-    selection has come to: these need not be read. Instead of a fingerprint, their signatures have the first row with
-    the same text.
-    """
-
-    def __init__(self, backend: ShardedBackend, candidates: RerankedCandidates, rows: CandidateRows) -> None:
-        self._read: Callable[[Sequence[int]], dict[int, ContentSignature]] = lambda some: backend.read_signatures(
-            candidates, some
-        )
-        self._simhashes, self._lengths = rows["simhash"].tolist(), rows["length"].tolist()
-        self._signatures: dict[int, ContentSignature] = {}
-        self._short: dict[int, dict[int, int]] = {}
-        """By length of the text, rows that selection has come to, each with the first that has its text."""
-
-    def __call__(self, row: int) -> ContentSignature:
-        length = self._lengths[row]
-        if self._simhashes[row]:
-            return ContentSignature(self._simhashes[row], length, 0)
-        if length < MIN_SIMHASH_BYTES:
-            return ContentSignature(0, length, 1 + self._first_with_text(row, length))
-        if row not in self._signatures:
-            long = (n for n in range(row, len(self._lengths)) if self._lengths[n] >= MIN_SIMHASH_BYTES)
-            self._ask([n for n in long if not self._simhashes[n]])
-        return self._signatures[row]
-
-    def _ask(self, rows: Sequence[int]) -> None:
-        self._signatures |= self._read([n for n in rows if n not in self._signatures][:_SIGNATURES])
-
-    def _first_with_text(self, row: int, length: int) -> int:
-        """Return the first row that has the text of a row; only those of the same length are read."""
-        same = self._short.setdefault(length, {})
-        if row in same:
-            return same[row]
-        if same and length:
-            later = [n for n in range(row, len(self._lengths)) if self._lengths[n] == length]
-            self._ask([*same, *later])
-            own = self._signatures[row]  # without a length if its shard does not answer
-            same[row] = next((first for n, first in same.items() if own.length and self._signatures[n] == own), row)
-        else:
-            same[row] = row
-        return same[row]
-
-
 def _answered(selection: Selection, titles: dict[int, tuple[str, str]]) -> Selection:
     """Return a selection without near-duplicates of which no shard has answered."""
     similar = {row: [other for other in others if other in titles] for row, others in selection.similar.items()}
@@ -372,17 +386,3 @@ def _group_rows(rows: Sequence[int], candidates: RerankedCandidates, columns: Me
     for row in rows:
         owned.setdefault(columns.shard_of(int(candidates.segments[row]))[0], []).append(row)
     return owned
-
-
-def empty_reply(segments: int, generation: int) -> records.RetrieveReply:
-    """Return the reply of a shard of so many segments that was not asked, because it cannot have any candidates."""
-    nothing = _no_candidates()._replace(best_score=0.0, partial=False, segment_count=segments)
-    none = np.zeros(0, np.uint8)
-    return records.RetrieveReply(nothing, none, none.reshape(0, CANDIDATE.itemsize), generation, 0, ())
-
-
-def _no_candidates() -> RetrievedCandidates:
-    """Return the candidates of no shard."""
-    none, floats = np.zeros(0, np.int32), np.zeros(0, np.float32)
-    keys, rows = np.zeros(0, np.uint64), np.zeros((0, len(FEATURES)))
-    return RetrievedCandidates(none, none, floats, keys, rows, 1.0, 0, False, True, 0, none, floats, None, None, None)

@@ -145,6 +145,10 @@ class ShardedCollection:
         """Return the documents that have the name with a key; their segments are numbered over all shards."""
         return self._dictionary.names(key)
 
+    def known_names(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+        """Return of which names, given by their keys, there are documents, deleted or not."""
+        return self._dictionary.known_names(keys)
+
     def locate(self, segment: int) -> tuple[int, str]:
         """Return the shard of a segment, which is numbered over all shards, and its name there."""
         return self._segments[segment]

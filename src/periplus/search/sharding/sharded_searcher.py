@@ -14,6 +14,7 @@ from periplus.records import Query, ResultPage, SearchLimits
 from periplus.search.answering.query_answerer import QueryAnswerer
 from periplus.search.index_session import IndexParts, SearchStatistics, common_languages, merge_parts
 from periplus.search.page_status import UNKNOWN, PageStatus
+from periplus.search.presentation.page_passages import Passage, passages_of_snippets
 from periplus.search.ranking_weights import RankingWeight, change_weights, list_weights
 from periplus.search.sharding.shard_methods import ShardGroup
 from periplus.search.sharding.shard_records import PageRequest, PartsRequest, StatusRequest, StoredPage, SuggestRequest
@@ -88,6 +89,13 @@ class ShardedSearcher:
         Raise `ExpensiveQuery` if it is estimated to cost more than `limits` allow.
         """
         return self._search(query, limits or SearchLimits(), self._settings, self._model)
+
+    def passages(
+        self, query: Query, tokens: int, limits: SearchLimits | None = None
+    ) -> tuple[ResultPage, tuple[Passage, ...]]:
+        """Return the snippets of the best results as passages, within a budget of tokens."""
+        page = self.search(query, limits)
+        return page, passages_of_snippets(page, tokens)
 
     def _search(self, query: Query, limits: SearchLimits, settings: Settings, model: RerankModel) -> ResultPage:
         collection = self._collection
