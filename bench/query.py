@@ -154,6 +154,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="rounds of two calls each; the best counts")
     parser.add_argument("--keep", default="", help="folder in which peers' indexes are kept between runs")
     parser.add_argument("--no-whole", action="store_true", help="leave out the whole path, start and memory")
+    parser.add_argument("--record", default="query", help="name of the file of results, for runs with fewer peers")
     parser.add_argument("--only-whole", action="store_true", help="leave out the race of kernels")
     options = parser.parse_args()
     use_one_core()
@@ -173,7 +174,7 @@ def main() -> None:
             print(f"  {kind:<13}" + "  ".join(f"{s['engine']} {s['exponent']}" for s in slopes if s["kind"] == kind))
         whole = {} if options.no_whole else measure_whole_path(material, options, Path(scratch))
         figures = {"corpus": material.name, "k": options.k, "rows": [r._asdict() for r in rows], "growth": slopes}
-        save("whole_path" if options.only_whole else "query", figures | {"whole": whole})
+        save("whole_path" if options.only_whole else options.record, figures | {"whole": whole})
     print(last_line(rows))
 
 

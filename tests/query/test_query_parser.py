@@ -204,3 +204,5 @@ def test_a_bar_between_plain_words_and_an_option_are_text() -> None:
 @given(st.lists(st.from_regex(r"[a-z0-9]{1,40}", fullmatch=True), min_size=1, max_size=20))
 def test_plain_words_are_parsed_as_with_a_space_before_them(words: list[str]) -> None:
     assert parse_query(" ".join(words)) == parse_query(" " + " ".join(words))
+    for required in ("+" + " +".join(words), f'"{" ".join(words)}"'):
+        assert parse_query(required) == parse_query(" " + required)

@@ -1,26 +1,23 @@
 """A prepared query to candidates: plan for each segment, match, merge."""
 
-import itertools
 import threading
-from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import pointers
 from periplus.index import Index, Segment
-from periplus.index.kernels import inversion
 from periplus.query.filter_sets import given_sets
 from periplus.query.forms.term_forms import Restriction, restricted_blocks
-from periplus.query.kernels import match
+from periplus.query.kernels import match, plan_layout
 from periplus.query.query_budget import QueryBudget
-from periplus.query.query_plan import PhrasePlan, QueryPlan
+from periplus.query.query_plan import QueryPlan
 from periplus.query.query_tree import EVERYWHERE, Site
 from periplus.query.term_lookups import TermSet
 from periplus.records import Candidates
 
-__all__ = ["ScratchPool", "describe_plan", "estimate_cost", "find_candidates", "plan_segment"]
+__all__ = ["ScratchPool", "SegmentPlan", "describe_plan", "estimate_cost", "find_candidates", "plan_segment"]
 
 _COUNT_BLOCKS = 512
 """Blocks that are counted exactly beyond those opened for scoring; with more, as many are sampled and counted."""
@@ -97,14 +94,21 @@ def _merge(found: list[match.MatchResult], k: int, *, partial: bool) -> Candidat
     return Candidates(segments[order], documents[order], scores[order], total, exact, partial)
 
 
-_NO_INTS, _NO_MASKS = np.zeros(0, np.int32), np.zeros(0, np.uint64)
-_WIDTHS: Final = (3, 2, 4, 2)
-"""Columns of the tables of leaves, program, phrases and words."""
+_NO_INTS: Final = np.zeros(0, np.int32)
 
 
-def plan_segment(
-    segment: Segment, prepared: QueryPlan, given: npt.NDArray[np.uint64] | None = None
-) -> pointers.PinnedArrays[match.Plan]:
+class SegmentPlan(NamedTuple):
+    """A plan for one segment, as the kernel takes it."""
+
+    addresses: npt.NDArray[np.int64]
+    leaves: int
+    steps: int
+    phrases: int
+    held: tuple[npt.NDArray[Any], ...]
+    """The arrays whose addresses these are."""
+
+
+def plan_segment(segment: Segment, prepared: QueryPlan, given: npt.NDArray[np.uint64] | None = None) -> SegmentPlan:
     """Find the query's terms in one segment and lay the program out as arrays.
 
     given: the sets of its filters, where they have been made.
@@ -112,75 +116,51 @@ def plan_segment(
     if given is None:
         given = given_sets(segment, prepared.filters)
         assert given is not None
-    required, shape = _required(prepared), _shape(prepared)
-    places = prepared.leaf_places(segment)
-    often = places[:, 0].tolist()
-    phrases, words = _lay_phrases(prepared.phrases, often)
-    rows, sets = _lay_leaves(segment, prepared, given)
-    order = sorted(range(len(often)), key=lambda n: (not required >> n & 1, often[n]))
+    leaves, program, phrases = prepared.leaves, prepared.program, prepared.phrases
+    rows, sets = _find_sets(segment, prepared, given)
     # One array for all tables of 32-bit numbers: each would take longer to make than to fill.
-    tables: tuple[Sequence[Sequence[int]], ...] = (rows, prepared.program, phrases, words)
-    numbers = np.array([*itertools.chain.from_iterable(itertools.chain(*tables)), *order], np.int32)
-    ends = [*itertools.accumulate(len(table) * width for table, width in zip(tables, _WIDTHS, strict=True))]
-    plan = match.Plan(
-        place=places,
-        weight=np.array([leaf.weight / inversion.MAX_IMPACT for leaf in prepared.leaves], np.float32),
-        leaves=numbers[: ends[0]].reshape(-1, 3),
-        program=numbers[ends[0] : ends[1]].reshape(-1, 2),
-        phrases=numbers[ends[1] : ends[2]].reshape(-1, 4),
-        words=numbers[ends[2] : ends[3]].reshape(-1, 2),
-        order=numbers[ends[3] :],
-        given=sets,
-        shape=shape,
-        groups=prepared.groups,
-        required=np.uint64(required),
-        static_weight=float(prepared.scoring.static_weight),
-        bonus=float(prepared.bonus),
-        clauses=_clauses(prepared, often) if shape == match.MIXED else _NO_MASKS,
-        simple=int(all(leaf.fields == EVERYWHERE for leaf in prepared.leaves)),
+    tables: list[int] = []
+    for leaf in leaves:
+        tables += (leaf.fields, leaf.group, rows[leaf.languages])
+    for step in program:
+        tables += step
+    words = 0
+    for phrase in phrases:
+        tables += (words, words + len(phrase.leaves), phrase.reach, phrase.fields)
+        words += len(phrase.leaves)
+    for phrase in phrases:
+        for pair in enumerate(phrase.leaves):
+            tables += pair[::-1]
+    weights = [leaf.weight for leaf in leaves]
+    weights += (prepared.scoring.static_weight, prepared.bonus)
+    sizes = (len(leaves), len(program), len(phrases), words, prepared.groups)
+    held = (
+        prepared.leaf_places(segment),
+        sets,
+        np.array(tables, np.int32),
+        np.empty(plan_layout.room_for(len(leaves), len(program), words), np.int64),
     )
-    return pointers.pin(plan)
+    plan_layout.lay_out(*held[:3], sizes, np.array(weights, np.float64), EVERYWHERE, bool(prepared.synonyms), held[3])
+    return SegmentPlan(held[3][: plan_layout.ADDRESSES], len(leaves), len(program), len(phrases), held)
 
 
-def _lay_leaves(
+def _find_sets(
     segment: Segment, prepared: QueryPlan, given: npt.NDArray[np.uint64]
-) -> tuple[list[tuple[int, int, int]], npt.NDArray[np.uint64]]:
-    """Return the rows of all leaves, and the sets of documents of filters and those that some leaves count in.
+) -> tuple[dict[Restriction | None, int], npt.NDArray[np.uint64]]:
+    """Return the rows of the sets of documents that leaves count in, -1 for all documents, and all sets.
 
-    given: the sets of filters.
+    given: the sets of filters, which come first.
     """
-    leaves = prepared.leaves
-    numbers: dict[Restriction | None, int] = dict.fromkeys([leaf.languages for leaf in leaves], -1)
-    pages = [restriction for restriction in numbers if restriction is not None]
+    rows: dict[Restriction | None, int] = dict.fromkeys([leaf.languages for leaf in prepared.leaves], -1)
+    pages = [restriction for restriction in rows if restriction is not None]
     languages = [restriction for restriction in pages if isinstance(restriction, frozenset)]
     if pages and len(languages) == len(pages) and not len(given):
-        given, rows = segment.language_sets.rows(languages)
-        numbers |= zip(languages, rows, strict=True)
+        given, found = segment.language_sets.rows(languages)
+        rows |= zip(languages, found, strict=True)
     elif pages:
-        numbers |= zip(pages, range(len(given), len(given) + len(pages)), strict=True)
+        rows |= zip(pages, range(len(given), len(given) + len(pages)), strict=True)
         given = np.concatenate([given, *(restricted_blocks(segment, part)[np.newaxis] for part in pages)])
-    return [(leaf.fields, leaf.group, numbers[leaf.languages]) for leaf in leaves], given
-
-
-def _lay_phrases(
-    asked: Sequence[PhrasePlan], often: Sequence[int]
-) -> tuple[list[tuple[int, int, int, int]], list[tuple[int, int]]]:
-    """Return the rows of all phrases, and those of their words."""
-    phrases: list[tuple[int, int, int, int]] = []
-    words: list[tuple[int, int]] = []
-    for phrase in asked:
-        phrases.append((len(words), len(words) + len(phrase.leaves), phrase.reach, phrase.fields))
-        words += _rare_first(phrase, often)
-    return phrases, words
-
-
-def _rare_first(phrase: PhrasePlan, often: Sequence[int]) -> list[tuple[int, int]]:
-    """Return a phrase's leaves with their offsets in it; the rarest first, so that few positions are compared.
-
-    often: how many documents have each leaf.
-    """
-    pairs = [(leaf, place) for place, leaf in enumerate(phrase.leaves)]
-    return pairs if phrase.reach else sorted(pairs, key=lambda pair: often[pair[0]])
+    return rows, given
 
 
 def _shape(prepared: QueryPlan) -> int:
@@ -196,46 +176,6 @@ def _shape(prepared: QueryPlan) -> int:
     return match.QUOTE if used == {match.PHRASE} and not restricted else match.MIXED
 
 
-def _required(prepared: QueryPlan) -> int:
-    """Return the leaves, as a mask, without which nothing can match: run the program on masks."""
-    stack: list[int] = []
-    for operation, argument in prepared.program:
-        if operation == match.LEAF:
-            stack.append(1 << argument)
-        elif operation == match.PHRASE:
-            stack.append(sum(1 << leaf for leaf in set(prepared.phrases[argument].leaves)))
-        elif operation in (match.ALL, match.GIVEN):
-            stack.append(0)
-        else:
-            right = stack.pop()
-            left = stack.pop()
-            stack.append(left | right if operation == match.AND else left & right if operation == match.OR else left)
-    return stack[0]
-
-
-def _clauses(prepared: QueryPlan, often: Sequence[int]) -> npt.NDArray[np.uint64]:
-    """Return sets of leaves, as masks, of each of which whatever matches has one: run the program on lists of them.
-
-    often: how many documents have each leaf; the clause that fewest have comes first.
-    """
-    stack: list[list[int]] = []
-    for operation, argument in prepared.program:
-        if operation == match.LEAF:
-            stack.append([1 << argument])
-        elif operation == match.PHRASE:
-            stack.append([1 << leaf for leaf in prepared.phrases[argument].leaves])
-        elif operation in (match.ALL, match.GIVEN):
-            stack.append([])
-        else:
-            right = stack.pop()
-            if operation == match.AND:
-                stack[-1] = stack[-1] + right
-            elif operation == match.OR:  # Of either, any clause will do: those of the same word of a phrase say most.
-                stack[-1] = [one | other for one, other in zip(stack[-1], right, strict=False)]
-    clauses = {mask: sum(count for leaf, count in enumerate(often) if mask >> leaf & 1) for mask in stack[0]}
-    return np.array(sorted(clauses, key=clauses.__getitem__), np.uint64)
-
-
 class ScratchPool(threading.local):
     """A desk for each thread, as large as its queries have needed so far."""
 
@@ -243,13 +183,17 @@ class ScratchPool(threading.local):
         self._room = (1, 1, 1, False, 1)
         self._scratch = pointers.pin(match.make_scratch(*self._room))
 
-    def get(
-        self, blocks: int, handle: pointers.PinnedArrays[match.Plan], best: int
-    ) -> pointers.PinnedArrays[match.Scratch]:
+    def get(self, blocks: int, plan: SegmentPlan, best: int) -> pointers.PinnedArrays[match.Scratch]:
         """Return scratch arrays that are large enough."""
-        plan = handle.arrays
-        need = (blocks, len(plan.place), len(plan.program), len(plan.phrases) > 0, best)
-        if any(wanted > have for wanted, have in zip(need, self._room, strict=True)):
+        room = self._room
+        if (
+            blocks > room[0]
+            or plan.leaves > room[1]
+            or plan.steps > room[2]
+            or (plan.phrases > 0) > room[3]
+            or best > room[4]
+        ):
+            need = (blocks, plan.leaves, plan.steps, plan.phrases > 0, best)
             *sizes, phrases, best = (max(pair) for pair in zip(need, self._room, strict=True))
             blocks, leaves, steps = (1 << (size - 1).bit_length() for size in sizes)
             self._room = (blocks, leaves, steps, bool(phrases), best)

@@ -21,7 +21,8 @@ from typing import Final, NamedTuple
 
 from periplus.index import Field
 from periplus.query.content_types import is_content_type
-from periplus.query.forms.prose import plain_words, remove_operators
+from periplus.query.forms.plain_queries import parse_plain
+from periplus.query.forms.prose import remove_operators
 from periplus.query.query_limits import limit_tree
 from periplus.query.query_tree import (
     EVERYWHERE,
@@ -111,8 +112,8 @@ class _Piece(NamedTuple):
 
 def parse_query(text: str) -> ParsedQuery:
     """Understand a query; any string is one."""
-    if words := plain_words(text):
-        return ParsedQuery(BagOfWords(words), ())
+    if plain := parse_plain(text):
+        return ParsedQuery(plain, ())
     notes: list[str] = []
     if len(text) > _LONGEST:
         text = text[:_LONGEST]

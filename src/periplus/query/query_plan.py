@@ -128,5 +128,4 @@ class QueryPlan(NamedTuple):
     def leaf_places(self, segment: Segment) -> TermRows:
         """Return the dictionary rows of the terms of all `leaves` in a segment."""
         terms = [leaf.term for leaf in self.leaves]
-        self.lookup.add([*terms, *(term for word in self.words for term in word.terms)])  # Those of `places` too.
-        return self.lookup.places(segment, terms)
+        return self.lookup.places(segment, terms, (term for word in self.words for term in word.terms))

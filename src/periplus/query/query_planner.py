@@ -59,7 +59,7 @@ def plan_query(
     compiler.compile(tree)
     best = sum(word.weight for word in compiler.words)
     groups = len(compiler.bag) if 2 <= len(compiler.bag) <= scoring.short_query else 0
-    leaves = tuple(leaf if groups else leaf._replace(group=-1) for leaf in compiler.leaves)
+    leaves = tuple([leaf if groups or leaf.group < 0 else leaf._replace(group=-1) for leaf in compiler.leaves])
     name = tuple(tree.words) if isinstance(tree, BagOfWords) and not typed else ()
     named = select_named(index, name, verbatim=verbatim)
     return QueryPlan(
@@ -309,12 +309,15 @@ class _Compiler:
     ) -> list[tuple[int, int]]:
         """Return the steps that match words in a row, in each of their forms."""
         steps = []
+        weights = [self.word_idf(word) if scored else 0.0 for word in words]
+        reach = phrase.distance if isinstance(phrase, Near) else 0
         for form in forms:
             leaves = tuple(
-                self._leaf(TermForm(term, form.languages), self.word_idf(word) if scored else 0.0, scored=scored)
-                for word, term in zip(words, form.terms, strict=True)
+                [
+                    self._leaf(TermForm(term, form.languages), weight, scored=scored)
+                    for weight, term in zip(weights, form.terms, strict=True)
+                ]
             )
-            reach = phrase.distance if isinstance(phrase, Near) else 0
             self.phrases.append(PhrasePlan(leaves, reach, phrase.fields))
             steps.append((len(self.phrases) - 1, match.PHRASE))
         return steps

@@ -194,8 +194,24 @@ def query_text(tree: Node, depth: int = 0) -> str:
     return ""
 
 
+def _has_alternatives(tree: Node) -> bool:
+    """Return whether there is an OR in a tree, besides in what is excluded."""
+    nodes = [tree]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, Or):
+            return True
+        if isinstance(node, And):
+            nodes += node.parts
+        elif isinstance(node, AndNot):
+            nodes.append(node.part)
+    return False
+
+
 def alternative_words(tree: Node) -> frozenset[str]:
     """Return the words that stand only in alternatives of an OR: a page without them does not miss them."""
+    if not _has_alternatives(tree):
+        return frozenset()
     required: set[str] = set()
     alternatives: set[str] = set()
     nodes: list[tuple[Node, bool]] = [(tree, False)]

@@ -92,13 +92,16 @@ class TermLookup:
         """Return of each term whether any document in the languages of its group has it."""
         return self._collection.have_terms(terms, groups, languages)
 
-    def places(self, segment: Segment, terms: Sequence[bytes]) -> TermRows:
-        """Return the dictionary rows of some terms in a segment, in their order."""
-        number = self._segments.index(segment)
+    def places(self, segment: Segment, terms: Sequence[bytes], further: Iterable[bytes] = ()) -> TermRows:
+        """Return the dictionary rows of some terms in a segment, in their order.
+
+        further: terms that will be asked for later, and are looked up together with these.
+        """
+        number = self._segments.index(segment) if len(self._segments) > 1 else 0
         key = number, tuple(terms)
         rows = self._places.get(key)  # Features and snippets are of the same terms.
         if rows is None:
-            self.add(terms)
+            self.add((*terms, *further))
             table = self._tables[number]
             rows = table[[self._rows[term] for term in terms]] if terms else table[:0]
             self._places[key] = rows

@@ -18,7 +18,13 @@ from periplus.rank.fusion import Similarities, embedding_points
 from periplus.rank.model_store import ModelCard, list_models, save_model, select_model
 from periplus.rank.ranker import Ranker, RerankModel, open_rerank_model, plan_tree, uses_encoder
 from periplus.rank.ranking_model import FEATURES
-from periplus.rank.static_similarity import similarity_range
+from periplus.rank.static_similarity import (
+    QuerySimilarity,
+    VectorFormat,
+    passage_vectors,
+    query_similarity,
+    vector_format,
+)
 from periplus.rank.training import ChangedResult, LeftOutSource, TrainingResult, train_model
 from periplus.rank.training_samples import Grades, Sample, collect_samples, read_grades
 
@@ -29,11 +35,13 @@ __all__ = [
     "Grades",
     "LeftOutSource",
     "ModelCard",
+    "QuerySimilarity",
     "Ranker",
     "RerankModel",
     "Sample",
     "Similarities",
     "TrainingResult",
+    "VectorFormat",
     "collect_samples",
     "complete_features",
     "embedding_points",
@@ -41,13 +49,15 @@ __all__ = [
     "list_models",
     "open_external_signals",
     "open_rerank_model",
+    "passage_vectors",
     "plan_tree",
     "query_length",
+    "query_similarity",
     "read_grades",
     "save_model",
     "select_model",
-    "similarity_range",
     "train_model",
     "uses_encoder",
+    "vector_format",
     "without_static_similarity",
 ]

@@ -1,15 +1,23 @@
 """How similar candidates are to a query by the static model: a feature of every candidate, in microseconds."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from periplus.index import Index, stored_vectors
+from periplus.index import Index, Segment, stored_vectors
 from periplus.records import Candidates
 from periplus.static_embeddings import load_static_model, score_documents
 
-__all__ = ["StaticSimilarity", "fill_similarities", "similarity_range"]
+__all__ = [
+    "QuerySimilarity",
+    "StaticSimilarity",
+    "VectorFormat",
+    "fill_similarities",
+    "passage_vectors",
+    "query_similarity",
+    "vector_format",
+]
 
 _TYPICAL: Final = 0.25
 """The similarity of a candidate that neither gains nor loses: about the mean over queries of many collections."""
@@ -42,8 +50,7 @@ class StaticSimilarity:
             return None
         query, words = encoded
         values = self._compare(query, candidates)
-        scale: float = min(words / _FULL_WORDS, (_FULL_WORDS / words) ** 0.5)
-        above: Floats = (values.astype(np.float64) - _TYPICAL) * scale
+        above: Floats = (values.astype(np.float64) - _TYPICAL) * _scale(words)
         return above
 
     def _compare(self, query: npt.NDArray[np.float32], candidates: Candidates) -> npt.NDArray[np.float32]:
@@ -62,18 +69,71 @@ class StaticSimilarity:
         return values
 
 
-def similarity_range(text: str) -> tuple[float, float]:
-    """Return what no similarity of any document to a query, as `StaticSimilarity.measure` has it, is below and above.
+class QuerySimilarity(NamedTuple):
+    """How documents are compared with a query: what is known before any document is."""
 
-    Passages are known by the signs of their components: the most similar one has those of the query.
-    """
+    lowest: float
+    """What no similarity of any document, as `StaticSimilarity.measure` has it, is below ..."""
+    highest: float
+    """... and above: passages are known by the signs of their components, and the best has those of the query."""
+    vector: npt.NDArray[np.float32] | None
+    """Of the query; None where documents cannot be compared with it: then every similarity is 0."""
+    scale: float
+
+    def passages(
+        self, signs: npt.NDArray[np.uint8], start: npt.NDArray[np.uint32], rows: npt.NDArray[np.int32]
+    ) -> Floats:
+        """Return the highest similarity of the passages of each of some rows, nan for a row without any.
+
+        signs: of all passages; start: the first passage of each row, and the end of the last.
+        """
+        if self.vector is None:
+            return np.zeros(len(rows))
+        values = np.empty(len(rows), np.float32)
+        score_documents(signs, start, self.vector, rows, values)
+        above: Floats = (values.astype(np.float64) - _TYPICAL) * self.scale
+        return above
+
+
+class VectorFormat(NamedTuple):
+    """What vectors of passages are: those of different formats are not comparable."""
+
+    recipe: str
+    """Everything that they depend on besides the text."""
+    bytes: int
+    """Of each."""
+
+
+def vector_format() -> VectorFormat:
+    """Return the format of the vectors that candidates are compared by."""
+    model = load_static_model()
+    return VectorFormat(model.recipe, model.width // 8)
+
+
+def passage_vectors(segment: Segment) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+    """Return how many passages with vectors each document of a segment has, and the vectors of all, a row each."""
+    stored = stored_vectors(segment, load_static_model())
+    if stored is None:
+        return np.zeros(segment.documents, np.int64), np.zeros((0, vector_format().bytes), np.uint8)
+    signs, start = stored
+    ends = start.astype(np.int64)
+    return ends[1:] - ends[:-1], np.asarray(signs)
+
+
+def query_similarity(text: str) -> QuerySimilarity:
+    """Return how documents are compared with a query."""
     encoded = load_static_model().encode_query(text) if text else None
     if encoded is None:
-        return 0.0, 0.0
+        return QuerySimilarity(0.0, 0.0, None, 0.0)
     query, words = encoded
     most = float(np.abs(query.astype(np.float64)).sum()) / len(query) ** 0.5 * (1 + _ROUNDING)
-    scale = min(words / _FULL_WORDS, (_FULL_WORDS / words) ** 0.5)
-    return min(0.0, (-most - _TYPICAL) * scale), max(0.0, (most - _TYPICAL) * scale)
+    scale = _scale(words)
+    return QuerySimilarity(min(0.0, (-most - _TYPICAL) * scale), max(0.0, (most - _TYPICAL) * scale), query, scale)
+
+
+def _scale(words: int) -> float:
+    """Return what similarities to a query of so many words count."""
+    return float(min(words / _FULL_WORDS, (_FULL_WORDS / words) ** 0.5))
 
 
 def fill_similarities(values: Floats) -> Floats:

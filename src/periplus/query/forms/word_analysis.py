@@ -69,8 +69,8 @@ class PhraseForm(NamedTuple):
 class AnalyzedWord(NamedTuple):
     """What a word is in the languages of an index."""
 
-    stems: tuple[bytes, ...]
-    """By group of languages."""
+    stems: tuple[tuple[bytes, int], ...]
+    """Its different stems, each with the groups of languages that have it, as bits."""
     absent: int
     """Groups of few pages of which none has it, as bits."""
     present: int
@@ -110,6 +110,7 @@ class IndexLanguages:
         self._all = (1 << len(groups)) - 1
         self._words: dict[str, AnalyzedWord] = {}
         self._sets: dict[int, LanguageSet] = {}
+        self._sums: dict[int, int] = {}
         self._selectors: dict[int, list[int]] = {}
 
     def analyze(self, words: Sequence[str], lookup: TermLookup) -> dict[str, AnalyzedWord]:
@@ -164,10 +165,14 @@ class IndexLanguages:
 
     def _entry(self, word: str, stems: tuple[bytes, ...], absent: int, lookup: TermLookup) -> AnalyzedWord:
         present = sum(1 << number for number, term in enumerate(stems) if lookup.frequency(term))
+        groups: dict[bytes, int] = {}
+        for number, term in enumerate(stems):
+            groups[term] = groups.get(term, 0) | 1 << number
+        owners = tuple(groups.items())
         forms = tuple(
             [
                 TermForm(form.terms[0], form.languages)
-                for form in self._forms([(term,) for term in stems], absent, present)
+                for form in self._forms([((term,), mask) for term, mask in owners], absent, present)
             ]
         )
         prints_of = {term: fingerprint(term) for term in dict.fromkeys(stems)}
@@ -175,7 +180,7 @@ class IndexLanguages:
         contents = tuple(
             [0 if is_stop_word(word, code) else own for code, own in zip(self._languages, prints, strict=True)]
         )
-        return AnalyzedWord(stems, absent, present, forms, self.frequency(forms, lookup), prints, contents)
+        return AnalyzedWord(owners, absent, present, forms, self.frequency(forms, lookup), prints, contents)
 
     def frequency(self, forms: Sequence[TermForm], lookup: TermLookup) -> int:
         """Return, nearly, how many pages have one of the forms of a word."""
@@ -193,23 +198,39 @@ class IndexLanguages:
         for word in words:
             absent |= word.absent
             present &= word.present
-        return self._forms(list(zip(*[word.stems for word in words], strict=True)), absent, present)
+        rows: list[tuple[tuple[bytes, ...], int]] = [((), self._all)]
+        for word in words:
+            rows = [
+                ((*terms, stem), mask & other) for terms, mask in rows for stem, other in word.stems if mask & other
+            ]
+        return self._forms(rows, absent, present)
 
-    def _forms(self, rows: Sequence[tuple[bytes, ...]], absent: int, present: int) -> list[PhraseForm]:
-        """Return the forms of terms; rows: by group; absent, present: as those of `AnalyzedWord`, of all its words."""
+    def _forms(self, rows: Sequence[tuple[tuple[bytes, ...], int]], absent: int, present: int) -> list[PhraseForm]:
+        """Return the forms of terms; rows: terms and the groups that have them, as bits, no group twice.
+
+        absent, present: as those of `AnalyzedWord`, of all its words.
+        """
         allowed = self._all & ~absent or 1
+        kept = [(terms, mask & allowed) for terms, mask in rows if mask & allowed]
         if not allowed & (allowed - 1):
-            return [PhraseForm(rows[allowed.bit_length() - 1])]
-        groups: dict[tuple[bytes, ...], int] = {}
-        pages: dict[tuple[bytes, ...], int] = {}
-        for number, terms in enumerate(rows):
-            if allowed >> number & 1:
-                groups[terms] = groups.get(terms, 0) | 1 << number
-                pages[terms] = pages.get(terms, 0) + self._pages[number]
-        ordered = sorted(groups, key=pages.__getitem__, reverse=True)
-        chosen = [terms for terms in ordered if groups[terms] & present] or ordered[:1]
+            return [PhraseForm(kept[0][0])]
+        # The form of most pages first, then by the first of its groups, which are in the order of their pages.
+        pages = [(-self._count_pages(mask), mask & -mask, number) for number, (_, mask) in enumerate(kept)]
+        ordered = [(*kept[number], -count) for count, _, number in sorted(pages)]
+        chosen = [form for form in ordered if form[1] & present] or ordered[:1]
         majority = self._majority
-        return [PhraseForm(terms, None if pages[terms] >= majority else self._set(groups[terms])) for terms in chosen]
+        return [PhraseForm(terms, None if count >= majority else self._set(mask)) for terms, mask, count in chosen]
+
+    def _count_pages(self, groups: int) -> int:
+        """Return how many pages some groups have."""
+        count = self._sums.get(groups)
+        if count is None:
+            if len(self._sums) >= _MAX_ANALYZED:
+                self._sums.clear()
+            count = self._sums[groups] = sum(
+                [pages for number, pages in enumerate(self._pages) if groups >> number & 1]
+            )
+        return count
 
     def _set(self, groups: int) -> LanguageSet:
         """Return the languages of some groups."""

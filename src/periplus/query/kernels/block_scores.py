@@ -251,6 +251,34 @@ def has_all(plan: Plan, scratch: Scratch, possible: Any) -> Any:  # pragma: no c
 
 
 @njit(cache=True, nogil=True, forceinline=True)
+def _with_enough_leaves(
+    sets: Any, reach: Any, leaves: int, possible: Any, base: Any, least: Any
+) -> Any:  # pragma: no cover - compiled
+    """Return those of some documents that have so many leaves that the best so many of all can reach `least`.
+
+    Parameters
+        sets, reach, leaves: documents of each leaf, what it adds at most, and how many leaves there are
+        possible: the documents
+        base: what is added besides
+        least: a score
+    """
+    one, two, three = np.uint64(0), np.uint64(0), np.uint64(0)
+    best, second = np.float32(0), np.float32(0)
+    for leaf in range(leaves):
+        documents = sets[0, leaf]
+        three |= two & documents
+        two |= one & documents
+        one |= documents
+        second = max(second, min(best, reach[leaf]))
+        best = max(best, reach[leaf])
+    if (base + best) * SLACK < least:
+        possible &= two
+    if (base + best + second) * SLACK < least:
+        possible &= three
+    return possible
+
+
+@njit(cache=True, nogil=True, forceinline=True)
 def within_reach(
     lists: PostingsReader, plan: Plan, scratch: Scratch, block: int, possible: Any, least: Any
 ) -> tuple[Any, Any]:  # pragma: no cover - compiled
@@ -264,17 +292,19 @@ def within_reach(
         the documents, and the most that one of them can score
     """
     sets, reach, order = scratch.sets, scratch.reach, plan.order
-    extra = np.float32(0)
+    base, full = np.float32(0), np.uint64(0)
     if len(lists.block_static) and plan.static_weight > 0:
-        extra += np.float32(plan.static_weight) * lists.block_static[block]
-    if plan.groups > 0 and all_words(plan, sets) & possible:
-        extra += np.float32(plan.bonus)
+        base += np.float32(plan.static_weight) * lists.block_static[block]
+    if plan.groups > 0:
+        full = all_words(plan, sets) & possible
+    extra = base + np.float32(plan.bonus) if full else base
     most = extra
     for leaf in range(len(order)):
         reach[leaf] = bound_of(lists, plan, scratch, leaf, block) if sets[0, leaf] & possible else np.float32(0)
         most += reach[leaf]
     if most * SLACK < least:
         return np.uint64(0), most
+    possible = full | _with_enough_leaves(sets, reach, len(order), possible & ~full, base, least)
     # What has none but the most frequent leaves cannot reach it: the others are looked at only.
     rest, last = extra, len(order) - 1
     while last >= 0 and (rest + reach[order[last]]) * SLACK < least:
@@ -290,7 +320,7 @@ def within_reach(
     while left:
         offset = np.uint64(lowest_bit(left))
         left &= left - _ONE
-        score = extra
+        score = extra if (full >> offset) & _ONE else base
         for leaf in range(len(order)):
             if (sets[0, leaf] >> offset) & _ONE:
                 score += reach[leaf]

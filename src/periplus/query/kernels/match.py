@@ -7,7 +7,7 @@ opened, exactly up to a limit, by sampling beyond it.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,7 @@ from periplus.query.kernels.plan import (
     ALL,
     AND,
     EVERY,
+    EVERY_DOCUMENT,
     GIVEN,
     LEAF,
     MAX_LEAVES,
@@ -74,6 +75,15 @@ TURN = 1 << 20
 queries take."""
 _BLOCK_WORK = 16
 """Work units of opening a block, besides its postings."""
+
+
+class LaidOutPlan(Protocol):
+    """A plan whose addresses are written down; it keeps its arrays alive."""
+
+    @property
+    def addresses(self) -> npt.NDArray[np.int64]:
+        """Where its fields are, as `pointers.pin` writes it."""
+        ...
 
 
 class MatchResult(NamedTuple):
@@ -134,6 +144,9 @@ def _matching(
     scratch.progress[WORK] += _BLOCK_WORK
     if plan.simple and (plan.shape == SOME or len(plan.clauses) > 0):
         return _match_simple(lists, plan, scratch, block, least, counts, scores)
+    if plan.simple == EVERY_DOCUMENT and plan.shape == EVERY:  # What has all leaves matches: that is known already.
+        possible = scratch.common[0, block]
+        return possible, open_block(lists, plan, scratch, block, possible, least) if scores else np.uint64(0)
     least = np.float32(-1) if counts else least
     if plan.shape == MIXED and not may_match(plan, block, scratch.have[block], scratch.sets[1]):
         return np.uint64(0), np.uint64(0)
@@ -223,7 +236,7 @@ def _break_off(desk_at: Any) -> None:  # pragma: no cover - compiled
 
 def match(
     lists: PinnedArrays[PostingsReader],
-    plan: PinnedArrays[Plan],
+    plan: LaidOutPlan,
     scratch: PinnedArrays[Scratch],
     k: int,
     count_blocks: int,

@@ -24,6 +24,7 @@ __all__ = [
     "ALL",
     "AND",
     "EVERY",
+    "EVERY_DOCUMENT",
     "GIVEN",
     "LEAF",
     "LEAF_DOCUMENTS",
@@ -53,6 +54,8 @@ LEAF, AND, OR, WITHOUT, PHRASE, ALL, GIVEN = 0, 1, 2, 3, 4, 5, 6
 """Steps of a program: push the set of a leaf, a phrase, all documents or a given set; or join the two sets on top."""
 SOME, EVERY, QUOTE, MIXED = 0, 1, 2, 3
 """Shapes of a program: any of the leaves, all of them, one phrase, or something that must be run step by step."""
+EVERY_DOCUMENT = 2
+"""Value of `Plan.simple`."""
 LEAF_FIELDS, LEAF_GROUP, LEAF_DOCUMENTS = 0, 1, 2
 """Columns of `Plan.leaves`."""
 MAX_LEAVES = 64
@@ -97,7 +100,8 @@ class Plan(NamedTuple):
     clauses: npt.NDArray[np.uint64]
     """Sets of leaves, as masks: what matches has a leaf of each of them; the rarest first. Of mixed programs only."""
     simple: int
-    """1 if the leaves count in all fields: then the documents of a block that match are those of its sets."""
+    """1 if the leaves count in all fields: then the documents of a block that match are those of its sets;
+    EVERY_DOCUMENT if they count in all documents, too."""
 
 
 class Scratch(NamedTuple):

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from periplus.accel import njit
 from periplus.accel.pointers import array_1d
 
-__all__ = ["ALL", "HALF_LIFE", "NAMES", "DocumentColumns", "get_columns", "measure_document"]
+__all__ = ["ALL", "HALF_LIFE", "NAMES", "DocumentColumns", "get_columns", "measure_document", "url_depths"]
 
 NAMES: Final = (
     "first",
@@ -104,6 +104,28 @@ def _look_at_url(blob: Any, begin: int, end: int, row: Any) -> None:  # pragma: 
         elif slashes >= 3 and not asked and blob[at - 1] == ord("/"):
             parts += 1
     row[_LENGTH], row[_DEPTH], row[_PARAMETERS] = length, parts, parameters
+
+
+@njit(cache=True, nogil=True)
+def url_depths(
+    blob: npt.NDArray[np.uint8], start: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:  # pragma: no cover - compiled
+    """Return how many parts the path of each URL has.
+
+    Parameters
+    ----------
+    blob: the bytes of all URLs, one after the other.
+    start: where each begins; one more than there are URLs.
+
+    Returns
+    -------
+    A number for each.
+    """
+    depths, row = np.empty(len(start) - 1, np.int64), np.zeros(len(NAMES))
+    for url in range(len(depths)):
+        _look_at_url(blob, start[url], start[url + 1], row)
+        depths[url] = np.int64(row[_DEPTH])
+    return depths
 
 
 @njit(cache=True, nogil=True, forceinline=True)

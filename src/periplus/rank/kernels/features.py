@@ -26,7 +26,9 @@ from periplus.rank.kernels.document_features import (
     DocumentColumns,
     get_columns,
     measure_document,
+    url_depths,
 )
+from periplus.rank.kernels.field_lookup import look_up_fields
 
 __all__ = ["ALL", "HALF_LIFE", "NAMES", "PREVIEW", "WINDOW", "DocumentColumns", "FeatureQuery", "measure"]
 
@@ -250,6 +252,68 @@ def _look_at_places(
 
 
 @njit(cache=True, nogil=True)
+def _fill_fields(asked: Any, masks: Any, row: Any) -> None:  # pragma: no cover - compiled
+    """Fill in what the fields of the words say: masks of them, by word."""
+    _share_fields(asked, masks, row)
+    for word in range(len(masks)):
+        row[_FILL] += masks[word] & 1
+
+
+@njit(cache=True, nogil=True)
+def _measure_fields(
+    lists: Any, asked: Any, segment: int, which: Any, documents: Any, rows: Any
+) -> None:  # pragma: no cover - compiled
+    """Measure candidates of a segment by the fields that have the words.
+
+    Parameters
+        lists, segment: its postings and its number
+        asked: the query
+        which, documents: the candidates, and their documents, ascending
+        rows: features of all candidates; filled
+    """
+    fields = np.zeros((len(asked.spot), len(documents)), np.int64)
+    excluded = np.zeros(len(documents), np.bool_)
+    for term in range(len(asked.word)):
+        if asked.place[segment, term, 0]:
+            if len(asked.excluded):
+                for i in range(len(documents)):
+                    excluded[i] = asked.excluded[which[i], term]
+            entry = entry_of_row(asked.place[segment], term)
+            look_up_fields(lists, entry, documents, excluded, fields[asked.word[term]])
+    masks = np.empty(len(asked.spot), np.int64)
+    for i in range(len(documents)):
+        for word in range(len(masks)):
+            masks[word] = fields[word, i] & _MEASURED
+        _fill_fields(asked, masks, rows[which[i]])
+
+
+@njit(cache=True, nogil=True)
+def _measure_places(
+    lists: Any, asked: Any, segment: int, which: Any, documents: Any, needed: int, rows: Any
+) -> None:  # pragma: no cover - compiled
+    """Measure candidates by the places of the words too; parameters as for `_measure_fields`."""
+    terms, words = len(asked.word), len(asked.spot)
+    events, spare = np.empty(_MOST_EVENTS, np.int64), np.empty(_MOST_EVENTS, np.int64)
+    places, masks = np.empty(_MOST_PLACES, np.int64), np.empty(words, np.int64)
+    one, two = np.empty(words, np.int64), np.empty(words, np.int64)
+    found = np.zeros((terms, len(documents), 4), np.int64)
+    for term in range(terms):
+        if asked.place[segment, term, 0]:
+            found[term] = look_up_documents(lists, entry_of_row(asked.place[segment], term), documents)
+    for i in range(len(documents)):
+        row, count = rows[which[i]], 0
+        masks[:] = 0
+        for term in range(terms):
+            mask, code, at = found[term, i, 0] & _MEASURED, found[term, i, 2], found[term, i, 3]
+            if mask and not (len(asked.excluded) and asked.excluded[which[i], term]):
+                masks[asked.word[term]] |= mask
+                size = read_positions(lists.positions, at, code, mask, places)
+                count = _merge(events, count, asked.word[term], places, size, spare)
+        _fill_fields(asked, masks, row)
+        _look_at_places(asked, events, count, needed, row, spare, one, two)
+
+
+@njit(cache=True, nogil=True)
 def measure(
     lists_at: npt.NDArray[np.int64],
     sheets_at: npt.NDArray[np.int64],
@@ -272,14 +336,8 @@ def measure(
     -------
     A row for each candidate, with the columns `NAMES`.
     """
-    terms, words = len(asked.word), len(asked.spot)
     rows = np.zeros((len(asked.documents), len(NAMES)))
     rows[:, 0] = asked.scores / max(1e-12, asked.weight.sum())
-    placed = needed & _PLACED != 0
-    room = _MOST_EVENTS if placed else 1
-    events, spare = np.empty(room, np.int64), np.empty(room, np.int64)
-    places, masks = np.empty(_MOST_PLACES, np.int64), np.empty(words, np.int64)
-    one, two = np.empty(words, np.int64), np.empty(words, np.int64)
     for segment in range(len(lists_at)):
         which = np.flatnonzero(asked.segments == segment)
         if not len(which):
@@ -287,26 +345,12 @@ def measure(
         which = which[np.argsort(asked.documents[which])]
         documents = asked.documents[which]
         lists, sheet = get_postings(lists_at[segment]), get_columns(sheets_at[segment])
-        found = np.zeros((terms, len(documents), 4), np.int64)
-        for term in range(terms):
-            if asked.place[segment, term, 0]:
-                found[term] = look_up_documents(lists, entry_of_row(asked.place[segment], term), documents)
+        if needed & _PLACED:
+            _measure_places(lists, asked, segment, which, documents, needed, rows)
+        else:
+            _measure_fields(lists, asked, segment, which, documents, rows)
         for i in range(len(documents)):
-            row, count = rows[which[i]], 0
-            masks[:] = 0
-            for term in range(terms):
-                mask, code, at = found[term, i, 0] & _MEASURED, found[term, i, 2], found[term, i, 3]
-                if mask and not (len(asked.excluded) and asked.excluded[which[i], term]):
-                    masks[asked.word[term]] |= mask
-                    if placed:
-                        size = read_positions(lists.positions, at, code, mask, places)
-                        count = _merge(events, count, asked.word[term], places, size, spare)
-            _share_fields(asked, masks, row)
-            for word in range(words):
-                row[_FILL] += masks[word] & 1
-            if placed:
-                _look_at_places(asked, events, count, needed, row, spare, one, two)
-            measure_document(sheet, documents[i], titles, today, needed, row)
+            measure_document(sheet, documents[i], titles, today, needed, rows[which[i]])
     return rows
 
 
@@ -324,3 +368,5 @@ def warm() -> None:
     )
     held = pin(sheet)
     measure(lists, held.addresses.reshape(1, -1), asked, np.zeros(1, np.uint64), 0.0, ALL)
+    start.flags.writeable = blob.flags.writeable = False
+    url_depths(blob, start)

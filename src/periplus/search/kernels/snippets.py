@@ -24,7 +24,17 @@ from periplus.search.kernels.token_spans import find_spans
 from periplus.text.kernels.symbols import max_tokens
 from periplus.text.kernels.tokenizer import ANALYSIS, TABLE_SIZE
 
-__all__ = ["LEAST_SHARE", "MOST_PLACES", "SnippetBuffer", "SnippetQuery", "cut_all", "cut_one", "make_buffer"]
+__all__ = [
+    "LEAST_SHARE",
+    "MOST_PLACES",
+    "SnippetBuffer",
+    "SnippetQuery",
+    "cut_all",
+    "cut_one",
+    "make_buffer",
+    "read_places",
+    "room_for_places",
+]
 
 MOST_PLACES = 2_000
 """Places of one word that are weighed; later ones are only marked."""
@@ -250,7 +260,13 @@ def cut_one(
 
 
 @njit(cache=True, nogil=True)
-def _read_places(
+def room_for_places(terms: int) -> Any:  # pragma: no cover - compiled
+    """Return room for the positions that `read_places` reads of this many terms."""
+    return np.empty((terms + 1) * _MOST_POSITIONS, np.int64)
+
+
+@njit(cache=True, nogil=True)
+def read_places(
     lists: PostingsReader, asked: SnippetQuery, rows: Any, number: int, room: Any, ends: Any, has: Any
 ) -> Any:  # pragma: no cover - compiled
     """Return the positions of the words in the body of one document, from the postings of each term."""
@@ -289,10 +305,10 @@ def _cut_all(
     for term in range(len(asked.places)):
         if asked.places[term, 0]:
             rows[term] = look_up_documents(lists, entry_of_row(asked.places, term), documents)
-    room = np.empty((len(asked.places) + 1) * _MOST_POSITIONS, np.int64)
+    room = room_for_places(len(asked.places))
     ends, at = np.zeros(len(asked.weights), np.int64), np.zeros(2, np.int64)
     for number in range(len(documents)):
-        flat = _read_places(lists, asked, rows, number, room, ends, buffer.has[number])
+        flat = read_places(lists, asked, rows, number, room, ends, buffer.has[number])
         begin, end, analysis = bounds[number], bounds[number + 1], analyses[number]
         cut_one(data, begin, end, kinds, analysis, flat, ends, asked.weights, chars, asked.answered, buffer, number, at)
         buffer.ends[number] = at[0]
