@@ -1,13 +1,15 @@
 """Main content: ours, resiliparse's and trafilatura's, on hand-marked pages and on documentation, in one run.
 
-.venv/bin/python bench/maincontent.py [FOLDER]
+.venv/bin/python bench/maincontent.py [FOLDER] [--flag-pages 1000]
 
 In the pages of bench/pages, what stands between <!--[--> and <!--]--> is the main content; the marks are taken out
-before anybody sees the page. Documentation is read from DOCS_FOLDER (/usr/share/doc), where the markup of the generator
-that wrote a page is the truth: see generators.py. The measure is F1 over words (as a bag) for each page, then the mean
-over pages; for documentation over the pages of a generator, then over generators.
+before anybody sees the page. Documentation is that of Debian's packages (doc_packages.py), where the markup of the
+generator that wrote a page is the truth: see generators.py. The measure is F1 over words (as a bag) for each page, then
+the mean over pages; for documentation over the pages of a generator, then over generators. Pages of the same packages
+are checked for flags, and so are pages made as spam.
 """
 
+import argparse
 import html
 import re
 import sys
@@ -15,10 +17,14 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from generators import docs_folder, read_pages
+from doc_packages import docs_folder
+from flagged_pages import measure_flags
+from generator_table import GENERATORS
+from generators import read_pages
 from periplus.parse import main_text, parse
 from periplus.records import FetchRequest, FetchResult, Outcome
 from periplus.settings import ParseSettings
@@ -107,8 +113,8 @@ def measure(folder: Path) -> dict[str, dict[str, object]]:
     return figures
 
 
-def measure_documentation(folder: Path) -> dict[str, dict[str, object]]:
-    """Measure documentation by generator, and show it."""
+def measure_documentation(folder: Path) -> dict[str, dict[str, Any]]:
+    """Measure documentation by generator, those of development and those that were held out; show both."""
     ways: dict[str, Extract] = {"periplus": ours, **peers(), "all text": all_text}
     rows: dict[str, list[list[float]]] = defaultdict(list)
     for page in read_pages(folder, _PAGES_PER_GENERATOR):
@@ -116,33 +122,53 @@ def measure_documentation(folder: Path) -> dict[str, dict[str, object]]:
     if not rows:
         print(f"\nno documentation of a known generator in {folder}: left out (DOCS_FOLDER=...)")
         return {}
-    print(f"\n{'documentation':<16}{'pages':>6}" + "".join(f"{name:>21}" for name in ways))
     means = {name: [sum(values) / len(pages) for values in zip(*pages, strict=True)] for name, pages in rows.items()}
-    for name, values in means.items():
-        print(f"{name:<16}{len(rows[name]):>6}" + "".join(f"{value:>21.3f}" for value in values))
-    figures: dict[str, dict[str, object]] = {}
-    for number, way in enumerate(ways):
-        by_generator = {name: values[number] for name, values in means.items()}
-        figures[way] = {"f1": sum(by_generator.values()) / len(by_generator), "worst": min(by_generator.values())}
-        figures[way]["generators"] = by_generator
-    for key in ("f1", "worst"):
-        print(f"{key:<22}" + "".join(f"{figures[way][key]:>21.3f}" for way in ways))
+    held_out = {generator.name for generator in GENERATORS if generator.held_out}
+    groups = {"development": means.keys() - held_out, "held out": means.keys() & held_out, "documentation": set(means)}
+    figures: dict[str, dict[str, Any]] = {}
+    for group, names in groups.items():
+        print(f"\n{group:<17}{'pages':>6}" + "".join(f"{name:>21}" for name in ways))
+        for name in [name for name in means if name in names and group != "documentation"]:
+            print(f"{name:<17}{len(rows[name]):>6}" + "".join(f"{value:>21.3f}" for value in means[name]))
+        figures[group] = _summarize({name: values for name, values in means.items() if name in names}, list(ways))
+        figures[group]["pages"] = {name: len(rows[name]) for name in means if name in names}
     return figures
 
 
-def main(folder: Path) -> None:
-    """Measure pages that the rules were made with, pages that were not looked at before, and documentation."""
-    figures = {"seen": measure(folder)}
+def _summarize(means: dict[str, list[float]], ways: list[str]) -> dict[str, Any]:
+    """Return the mean and the worst of some generators for each extraction, and show them."""
+    figures: dict[str, Any] = {}
+    for number, way in enumerate(ways):
+        by_generator = {name: values[number] for name, values in means.items()}
+        f1 = sum(by_generator.values()) / max(1, len(by_generator))
+        figures[way] = {"f1": f1, "worst": min(by_generator.values(), default=0.0), "generators": by_generator}
+    for key in ("f1", "worst"):
+        print(f"{key:<23}" + "".join(f"{figures[way][key]:>21.3f}" for way in ways))
+    return figures
+
+
+def main(folder: Path, flag_pages: int) -> None:
+    """Measure pages that the rules were made with, pages that were not looked at before, documentation, and flags."""
+    figures: dict[str, Any] = {"seen": measure(folder)}
     if (folder / "unseen").is_dir():
         print("\nunseen")
         figures["unseen"] = measure(folder / "unseen")
-    if documentation := measure_documentation(docs_folder()):
-        figures["documentation"] = documentation
+    documentation = docs_folder()
+    figures |= measure_documentation(documentation)
+    parts = list(figures)
+    figures["flags"] = measure_flags(documentation, flag_pages)
     saved = save("maincontent", figures).name
-    for part, found in figures.items():
-        best = max((found[way]["f1"], way) for way in found if way not in ("periplus", "all text"))
-        print(f"{part} pages: F1 {found['periplus']['f1']:.3f}, {best[1]} {best[0]:.3f}   ({saved})")
+    for part in parts:
+        found = figures[part]
+        best = max((found[way]["f1"], way) for way in found if way not in ("periplus", "all text", "pages"))
+        print(f"{part}: F1 {found['periplus']['f1']:.3f}, {best[1]} {best[0]:.3f}   ({saved})")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "pages")
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path, nargs="?", default=Path(__file__).parent / "pages")
+    parser.add_argument(
+        "--flag-pages", type=int, default=1_000, help="pages of each package that are checked for flags"
+    )
+    options = parser.parse_args()
+    main(options.folder, options.flag_pages)

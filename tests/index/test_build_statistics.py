@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from index.made_pages import Ranks, random_ranks, random_visits, visit
+from naive.merge import naive_fields
 from periplus.errors import BadInput, CorruptFile
 from periplus.index import (
     BuildStatistics,
     Index,
+    IndexMeasurer,
     LiveIndex,
     build_index,
     folder_statistics,
@@ -22,6 +24,7 @@ from periplus.index import (
 )
 from periplus.index.builder.field_scaling import scale_fields
 from periplus.index.document_fields import Field
+from periplus.index.kernels import postings_merge
 from periplus.records import FetchRecord, Outcome
 from periplus.settings import IndexSettings
 
@@ -107,6 +110,47 @@ def test_sums_do_not_depend_on_the_order_of_shards() -> None:
     assert total.documents == 120
     assert total.epoch == 3
     assert sum_build_statistics([], 1).documents == 0
+
+
+def test_an_index_is_measured_as_its_pages_are(tmp_path: Path) -> None:
+    """Against a pass over the texts; the pages of a second segment replace some of the first."""
+    records = [visit(f"https://h{n}.test/{n}", "Sea chart " * (n % 3), "word " * (n + 1)) for n in range(40)]
+    build_index(records[:25], tmp_path / "index", SETTINGS)
+    measurer = IndexMeasurer()
+    first = measurer.measure(Index.open(tmp_path / "index"))
+    gathered = gather_build_statistics(records[:25])
+    assert (first.documents, first.tokens, first.filled) == (25, gathered.tokens, gathered.filled)
+    build_index(records[25:], tmp_path / "index", SETTINGS, append=True)
+    index = Index.open(tmp_path / "index")
+    both, whole = measurer.measure(index), gather_build_statistics(records)
+    assert (both.documents, both.tokens, both.filled) == (40, whole.tokens, whole.filled)
+    assert sum(both.languages.values()) == 40
+    for segment in index.segments:
+        masks = postings_merge.mark_fields(segment.postings, segment.valid_terms(), segment.documents)
+        assert masks.tolist() == naive_fields(segment)
+    build_index(records[:5], tmp_path / "index", SETTINGS, append=True)
+    assert measurer.measure(Index.open(tmp_path / "index")).documents == 40
+
+
+def test_an_index_is_rebuilt_with_other_statistics_while_it_is_live(tmp_path: Path) -> None:
+    """A page that is added meanwhile has those of the folder; after the commit everything has the new ones."""
+    records = random_visits(3, 40)
+    one, other = (sum_build_statistics([gather_build_statistics(random_visits(n, 40))], n) for n in (5, 6))
+    build_index(records, tmp_path / "live", SETTINGS, statistics=one)
+    build_index(records, tmp_path / "new", SETTINGS, statistics=other)
+    assert hashes(tmp_path / "live") != hashes(tmp_path / "new")
+    with LiveIndex(tmp_path / "live", SETTINGS, background=False) as live:
+
+        def again(start: int) -> list[FetchRecord]:
+            assert folder_statistics(tmp_path / "live") == one
+            return records[start:]
+
+        live.rebuild(again, live.signals, statistics=other)
+        assert folder_statistics(tmp_path / "live") == other
+        assert hashes(tmp_path / "live") == hashes(tmp_path / "new")
+        live.rebuild(lambda start: records[start:], live.signals)
+        assert folder_statistics(tmp_path / "live") == other
+    assert hashes(tmp_path / "live") == hashes(tmp_path / "new")
 
 
 def test_they_are_stored_for_later_writers(tmp_path: Path) -> None:

@@ -108,6 +108,9 @@ def test_it_answers_as_the_index_does(index: Index) -> None:
         keys = {int(key) for segment in index.segments for key in segment.files["names"]["name_key"]}
         for key in (*keys, 0, 12345):
             assert dictionary.names(key) == index.names(key)
+        asked = np.array([12345, *keys, 0], np.uint64)
+        assert dictionary.known_names(asked).tolist() == index.known_names(asked).tolist()
+        assert index.known_names(asked).tolist() == [key in keys for key in asked.tolist()]
 
 
 def test_terms_of_rare_languages_are_those_that_documents_have(tmp_path: Path) -> None:

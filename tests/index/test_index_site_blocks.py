@@ -139,3 +139,10 @@ def test_folders_of_a_host_have_blocks_of_their_own() -> None:
     ]
     documents = SiteBlocks().learn(documents_of(records))
     assert all(b"menu" not in document.fields[Field.BODY] for document in documents)
+
+
+def test_a_repeated_line_within_the_text_of_a_page_stays_there() -> None:
+    texts = [f"{NOTICE}\n{story(n)}\nInherited members of every class\n{story(n + 50)}" for n in range(8)]
+    documents = SiteBlocks().learn(documents_of([page(n, text=text) for n, text in enumerate(texts)]))
+    for text, document in zip(texts, documents, strict=True):
+        assert document.fields[Field.BODY].decode() == text.removeprefix(f"{NOTICE}\n")

@@ -34,8 +34,8 @@ def test_a_full_table_begins_anew_and_leaves_the_old_one_as_it_is() -> None:
     languages = LanguageSets(5, FIRST, None)
     table, rows = languages.rows([frozenset({3})])
     before = table[rows[0]].copy()
-    for number in range(100, 100 + MAX_LANGUAGE_SETS):
-        languages.rows([frozenset({3, number})])
+    for number in range(4 * MAX_LANGUAGE_SETS):
+        languages.rows([frozenset({3, 100 + number % 64, 8 + number // 64})])
     other, again = languages.rows([frozenset({3})])
     assert other is not table
     assert table[rows[0]].tolist() == other[again[0]].tolist() == before.tolist()

@@ -163,12 +163,23 @@ def flags(page) -> PageFlag:
     return PageFlag(page.flags)
 
 
-HONEST = f"<p>{SENTENCE * 20}"
+PROSE = (
+    "Before the first lantern was lit, fishermen steered by the white chapel on the hill and by the smell of smoke. "
+    "A stone tower replaced the wooden frame after a storm had carried half of it into the bay. Its walls are a yard "
+    "thick at the foot, narrow towards the gallery, and painted in red and white bands that fade within a few summers. "
+    "Oil came by boat twice a year; whoever carried the barrels up the stairs was paid in bread, tobacco and news. "
+    "Letters of one keeper mention fog that lasted nine days, a wrecked schooner, and the goat that ate his calendar. "
+    "Electricity arrived late, long after the town had it, because nobody wanted to lay a cable through the strait. "
+    "Today an engine turns the lens, and visitors who climb all hundred and sixty steps see three islands. "
+    "The museum below shows charts, brass instruments, broken lamps, and photographs of families who lived there. "
+)
+HONEST = f"<p>{PROSE}"
 FLAGGED = {
     PageFlag.ADULT: ["<meta name=rating content=adult><p>words", "<title>Free porn</title><p>porn xxx hentai porn"],
     PageFlag.STUFFED: [
         "<p>" + "cheap flights to rome, book cheap flights now, " * 40,
         "<meta name=keywords content='" + "flights, " * 200 + "'><p>words",
+        "<p>" + " cheap flights ".join(PROSE.split()[::4]) * 4,
     ],
     PageFlag.HIDDEN: [f"<p>{SENTENCE}</p><div style='position:absolute;left:-9999px'>{SENTENCE * 20}</div>"],
     PageFlag.LINK_FARM: ["".join(f"<a href='http://site{n}.example{n}.com/'>Best casino {n}</a> " for n in range(80))],
@@ -198,6 +209,11 @@ def test_flags_are_raised_with_a_reason(parse_page, flag: PageFlag, body: str) -
         HONEST + "".join(f"<a href='http://s{n}.example/'>source</a>" for n in range(60)),
         f"<script src=a.js></script><script src=b.js></script>{HONEST}",
         f"<p>Our newsletter: subscribe now.{HONEST}",
+        "<h1>Savepoints</h1>" + "".join(f"<p>{part} savepoint" for part in PROSE.split(",")),
+        "<pre>" + "\n".join(f"public static final int OPTION_{n} = {n};" for n in range(80)) + "</pre>",
+        "<table>" + "".join(f"<tr><td>E{n}<td>non-reserved<td>reserved<td>reserved" for n in range(90)) + "</table>",
+        "<dl>" + "".join(f"<dt>__eq{n}__<dd>method of class{n}, method of module{n}" for n in range(90)) + "</dl>",
+        "<p>" + " ".join(f"addToUniqSet{n} :: Uniquable a => UniqSet a -> UniqSet a" for n in range(60)),
     ],
 )
 def test_ordinary_pages_have_no_flags(parse_page, body: str) -> None:

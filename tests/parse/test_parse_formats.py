@@ -10,6 +10,7 @@ from parse_pages import make_result
 
 from periplus.parse import PARSERS, parse
 from periplus.parse.formats import markdown, service_description
+from periplus.parse.mime_sniffing import detect_content_type
 from periplus.records import LIST_KIND, Link, Media
 from periplus.settings import ParseSettings
 
@@ -363,3 +364,21 @@ PIECES = st.sampled_from(
 def test_nothing_raises(kind: str, body: bytes) -> None:
     page = parse(make_result(body, kind), ParseSettings())
     assert page is None or all(link.url.startswith("http") for link in page.links)
+
+
+@pytest.mark.parametrize(
+    ("body", "declared", "expected"),
+    [
+        (b"ID3 tags describe a song: title, artist, album.", "text/plain", "text/plain"),
+        (b"ID3\x04\x00\x00\x00\x00\x0f\x76TIT2", "text/plain", "audio/mpeg"),
+        (b"# Files\n\nA file that begins with `%PDF-` is a PDF.\n", "text/markdown", "text/markdown"),
+        (b"Notes\n%PDF-1.7 is the newest version.\n", "text/plain", "text/plain"),
+        (b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n1 0 obj", "text/plain", "application/pdf"),
+        (b"junk\r\n%PDF-1.4\n\x00\x01 0 obj", "text/html", "application/pdf"),
+        (b"RIFF is a container format.", "text/plain", "text/plain"),
+        (b"RIFF\x24\x00\x00\x00WAVEfmt ", "", "application/x-riff"),
+        (b"GIF8 is not a version of GIF.", "text/plain", "text/plain"),
+    ],
+)
+def test_letters_that_begin_a_text_are_not_a_signature(body: bytes, declared: str, expected: str) -> None:
+    assert detect_content_type(body, declared) == expected

@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from naive.frames import frame_tags
 from periplus.parse import parse
 from periplus.parse.html.frames import extract_frames
+from periplus.parse.html.kernels.frame_tags import find_frame_tags
 from periplus.records import FetchRequest, FetchResult, Link, Outcome
 from periplus.settings import ParseSettings
 from periplus.url import parse_address
@@ -81,6 +83,16 @@ def test_frames_after_scripts_and_comments_are_found():
 def test_any_markup_is_read(parts):
     for source, _ in extract_frames("".join(parts).encode()):
         assert source
+
+
+PIECES = ["<iframe", "<FRAME", "<iframes", "<!--", "--", "-->", "<script", "</scRipt", "<textarea", "<textareas"]
+
+
+@given(st.lists(st.sampled_from([*PIECES, "</textarea", "<x-script", " ", "\n", "/", ">", "<", "src=x", "é"])))
+def test_the_kernel_finds_what_its_twin_finds(parts):
+    markup = "".join(parts).encode().decode("latin-1")
+    data = markup.encode("latin-1")
+    assert (find_frame_tags(data, 1_000).tolist() if data else []) == frame_tags(markup)
 
 
 @pytest.mark.parametrize(

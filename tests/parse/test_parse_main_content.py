@@ -125,3 +125,35 @@ def test_the_id_of_a_heading_does_not_make_a_section_boilerplate() -> None:
     ).encode()
     blocks = scan_html_blocks(markup)
     assert find_main_blocks(blocks).all()
+
+
+@pytest.mark.parametrize(
+    ("style", "is_hidden"),
+    [("display:none", True), ("'display: none;'", True), ('"DISPLAY : none"', True), ("display:block", False)],
+)
+def test_what_a_style_hides_is_not_content(parse_page, style: str, is_hidden: bool) -> None:
+    text = "Undocumented, but known to fall for six hours and some minutes. "
+    page = parse_page(f"<body><div style={style}><p>{PROSE}</p></div><h1>Ebb</h1><p>{3 * text}</p>")
+    assert main_text(page).startswith("Ebb\nUndocumented") == is_hidden
+
+
+@pytest.mark.parametrize("name", ["comment", "tags", "sidebar"])
+def test_ambiguous_names_are_content_among_other_text(parse_page, name: str) -> None:
+    members = "".join(f"<h4>def tide{n}</h4><div class={name}><p>Remark {n}. {PROSE}</p></div>" for n in range(9))
+    signatures = "".join(
+        f"<p>The function tide{n} takes the hour and returns the height of the water.</p>" for n in range(9)
+    )
+    page = parse_page(f"<body><h1>Tides</h1>{signatures}{members}{signatures}")
+    assert {f"{n}." for n in range(9)} <= words(main_text(page))
+    page = parse_page(f"<body><h1>Tides</h1>{signatures}<div class={name}><p>Remark. {PROSE}</p></div>")
+    assert "Remark." not in words(main_text(page))
+
+
+def test_a_menu_may_be_larger_than_the_content(parse_page) -> None:
+    menu = "".join(f"<li>{n} <a href=m{n}.html>The reference of module number {n}</a>" for n in range(400))
+    page = parse_page(
+        f"<body><aside><ul>{menu}</ul></aside><div id=content><h3>Module</h3><p>An item of a sizer. It is "
+        "documented elsewhere, in the manual of the library.</p></div>"
+    )
+    assert main_text(page).startswith("Module\nAn item")
+    assert "400" not in words(main_text(page))

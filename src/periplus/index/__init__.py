@@ -8,7 +8,7 @@ checksummed, memory-mapped segments under one manifest, and `Index`, a snapshot 
     Index, Segment  read a generation: terms, postings, columns, stored text
     check_index     verify every byte and invariant
     repair_index    restore damaged segments from the page store
-    gather_build_statistics, sum_build_statistics
+    gather_build_statistics, IndexMeasurer, sum_build_statistics
                     collect what builds take from a whole collection, where an index is one shard of it
     CollectionView, CollectionDictionary
                     what planning asks of a collection, and the dictionary of all its shards
@@ -27,6 +27,7 @@ from periplus.index.collection.build_statistics import (
     BuildStatistics,
     folder_statistics,
     read_build_statistics,
+    store_build_statistics,
     sum_build_statistics,
     write_build_statistics,
 )
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from periplus.index.builder.feed_dates import repair_feed_log
     from periplus.index.builder.index_builder import BuildSummary, build_index
     from periplus.index.builder.statistics_pass import gather_build_statistics
+    from periplus.index.collection.index_measurement import IndexMeasurer
     from periplus.index.live.live_index import LiveIndex
     from periplus.index.maintenance.index_check import check_index, index_tail_faults
     from periplus.index.maintenance.index_export import CollectionStatistics, TermBound, export_index
@@ -73,6 +75,7 @@ __all__ = [
     "Field",
     "FrequentTerms",
     "Index",
+    "IndexMeasurer",
     "IndexRepair",
     "IndexStatistics",
     "LiveIndex",
@@ -102,6 +105,7 @@ __all__ = [
     "replace_index",
     "select_named",
     "squeeze_site_name",
+    "store_build_statistics",
     "stored_vectors",
     "sum_build_statistics",
     "title_key",
@@ -113,6 +117,7 @@ _WRITING_MODULES: Final = {
     "builder.feed_dates": ("repair_feed_log",),
     "builder.index_builder": ("BuildSummary", "build_index"),
     "builder.statistics_pass": ("gather_build_statistics",),
+    "collection.index_measurement": ("IndexMeasurer",),
     "maintenance.index_check": ("check_index", "index_tail_faults"),
     "maintenance.index_export": ("CollectionStatistics", "TermBound", "export_index"),
     "builder.document_batches": ("DocumentSignals",),

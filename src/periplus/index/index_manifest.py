@@ -1,5 +1,7 @@
 """The manifest: which segments make up the index, and which of their documents are deleted. One rename is a commit."""
 
+import contextlib
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +23,7 @@ __all__ = [
     "next_number",
     "read_deleted",
     "read_manifest",
+    "remove_replaced",
 ]
 
 FORMAT: Final = 3
@@ -152,3 +155,18 @@ def next_number(folder: Path, manifest: Manifest | None) -> int:
     """Return a number above all that this index, or an unfinished build of it, has used for a generation or segment."""
     numbers = [int(part) for path in folder.glob("seg-*-*") if (part := path.name.split("-")[1]).isdigit()]
     return max([*numbers, manifest.generation if manifest else 0]) + 1
+
+
+def remove_replaced(folder: Path, old: Manifest, new: Manifest) -> None:
+    """Remove the files that only the last generation had; readers that have them open keep their data."""
+    keep = {entry.name for entry in new.segments}
+    for entry in old.segments:
+        if entry.name not in keep:
+            shutil.rmtree(folder / entry.name, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        if old.deleted_file and old.deleted_file != new.deleted_file:
+            (folder / old.deleted_file).unlink(missing_ok=True)
+        if old.news_file and old.news_file != new.news_file:
+            (folder / old.news_file).unlink(missing_ok=True)
+        if old.journal != new.journal:
+            (folder / f"journal-{old.journal:06}.log").unlink(missing_ok=True)

@@ -15,7 +15,7 @@ from periplus.index.collection.collection_view import FrequentTerms, NameEntry
 from periplus.index.index_manifest import Manifest, SegmentEntry, read_deleted, read_manifest
 from periplus.index.live.late_dates import LateNews, read_late_news
 from periplus.index.segment import Segment
-from periplus.index.vocabulary.name_lookup import segment_names
+from periplus.index.vocabulary.name_lookup import known_names, segment_names
 from periplus.index.vocabulary.spelling_dictionary import SpellingDictionary
 from periplus.text import LANGUAGES
 
@@ -166,6 +166,14 @@ class Index:
     def names(self, key: int) -> list[NameEntry]:
         """Return the documents that have the name with a key, in the order of segments; those deleted are left out."""
         return [entry for number, segment in enumerate(self.segments) for entry in segment_names(segment, number, key)]
+
+    def known_names(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+        """Return of which names, given by their keys, some segment has documents, deleted or not."""
+        known = np.zeros(len(keys), np.bool_)
+        for segment in self.segments:
+            if "names" in segment.files:
+                known |= known_names(segment.files["names"]["name_key"], keys)
+        return known
 
     def _count_languages(self) -> dict[str, int]:
         counts = np.zeros(256, np.int64)

@@ -12,15 +12,19 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from periplus.index.kernels import inversion
+from periplus.index.kernels import document_sets, inversion
 
 __all__ = ["MAX_LANGUAGE_SETS", "LanguageSets"]
 
 MAX_LANGUAGE_SETS: Final = 64
 """Sets that are kept for further queries; one query has at most as many."""
+_FURTHER_SETS: Final = 256
+_FURTHER_BYTES: Final = 1 << 25
+"""So many where they are small: an index of many languages has hundreds, and each takes long to make."""
 _ALL_TERMS: Final = 63
 """The bit of a mask that every document has."""
 _NUMBERS: Final = 256
+_NONE: Final = np.zeros(0, np.uint8)
 
 Numbers = frozenset[int]
 Sets = npt.NDArray[np.uint64]
@@ -32,6 +36,7 @@ class LanguageSets:
     def __init__(self, blocks: int, first: npt.NDArray[np.uint8], second: npt.NDArray[np.uint8] | None) -> None:
         """Prepare sets by the first and the second language of each document; of the second, 0 is none."""
         self._blocks = blocks
+        self._room = max(MAX_LANGUAGE_SETS, min(_FURTHER_SETS, _FURTHER_BYTES // (8 * max(1, blocks))))
         self._columns = (first, second)
         self._languages: dict[int, Sets] = {}
         self._lock = threading.Lock()
@@ -53,7 +58,7 @@ class LanguageSets:
             if len(known) + len(missing) > len(table):
                 missing = list(dict.fromkeys(sets))
                 # Rows take memory when they are written.
-                table, known = np.zeros((max(MAX_LANGUAGE_SETS, len(missing)), self._blocks), np.uint64), {}
+                table, known = np.zeros((max(self._room, len(missing)), self._blocks), np.uint64), {}
             for numbers in missing:
                 row = table[len(known)]
                 for number in numbers:
@@ -80,10 +85,8 @@ class LanguageSets:
             return np.hstack([self.excluded(sets[:_ALL_TERMS], documents), self.excluded(sets[_ALL_TERMS:], documents)])
         masks, bits = _masks(sets)
         first, second = self._columns
-        having = masks[0][first[documents]]
-        if second is not None:
-            having |= masks[1][second[documents]]
-        excluded: npt.NDArray[np.bool_] = (having[:, np.newaxis] >> bits & np.uint64(1)) == 0
+        others = _NONE if second is None else second[documents]
+        excluded: npt.NDArray[np.bool_] = document_sets.exclude_terms(masks, bits, first[documents], others)
         return excluded
 
 

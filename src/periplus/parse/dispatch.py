@@ -19,6 +19,7 @@ from periplus.parse.formats.xml_page import parse_xml
 from periplus.parse.html.html_parser import parse_html
 from periplus.parse.mime_sniffing import UNTYPED, detect_content_type, media_type_of
 from periplus.parse.page_description import describe
+from periplus.parse.robots_directives import header_directives
 from periplus.records import FetchResult, Page
 from periplus.settings import ParseSettings
 
@@ -115,4 +116,15 @@ def parse(result: FetchResult, settings: ParseSettings) -> Page | None:
         return page
     if page.kind == "text/html":
         page = msgspec.structs.replace(page, kind=kind)
-    return describe(page, result.request.address.domain)
+    return _obey_headers(describe(page, result.request.address.domain), result, settings)
+
+
+def _obey_headers(page: Page, result: FetchResult, settings: ParseSettings) -> Page:
+    """Return a page that is not HTML with the rules for robots in its headers."""
+    rules = header_directives(result, settings)
+    if rules is None:
+        return page
+    links = tuple(msgspec.structs.replace(link, nofollow=True) for link in page.links) if rules.nofollow else page.links
+    flags = page.flags | rules.flags
+    noindex, nofollow = page.noindex or rules.noindex, page.nofollow or rules.nofollow
+    return msgspec.structs.replace(page, noindex=noindex, nofollow=nofollow, links=links, flags=flags)

@@ -1,15 +1,15 @@
 """References out of a page: resolved against its base, each once, within bounds."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from periplus.errors import BadUrl
 from periplus.parse.text_cleanup import one_line
 from periplus.records import Link
 from periplus.url import parse_address
 
-__all__ = ["LinkCollector", "resolve_url"]
+__all__ = ["LinkCollector", "make_resolver", "resolve_url"]
 
 _MAX_TEXT: Final = 300
 _MAX_URL: Final = 4_096
@@ -17,11 +17,19 @@ _MAX_CACHED: Final = 1_024
 _MAX_CACHED_LENGTH: Final = 256
 _PLAIN_STARTS: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._~-")
 """A reference that begins with one of these means the same on all pages of one folder."""
+_ORIGIN_STARTS: Final = ("/", "http://", "https://")
+"""And with one of these, on all pages of one origin."""
 
 
 def resolve_url(reference: str, base: str) -> str:
     """Return the canonical absolute URL of `reference`, or '' if it is not a URL that is crawled."""
     return _cached_url(_cache_of(base), reference.partition("#")[0], base)
+
+
+def make_resolver(base: str) -> Callable[[str], str]:
+    """Return `resolve_url` for many references of one page."""
+    cache = _cache_of(base)
+    return lambda reference: _cached_url(cache, reference.partition("#")[0], base)
 
 
 def _resolve(reference: str, base: str) -> str:
@@ -33,19 +41,28 @@ def _resolve(reference: str, base: str) -> str:
         return ""
 
 
-def _cache_of(base: str) -> dict[str, str]:
+class _UrlCache(NamedTuple):
+    """The URLs of recent references in the pages of one folder, and in those of its origin if they mean the same there:
+    most references are on many pages."""
+
+    folder: dict[str, str]
+    origin: dict[str, str]
+
+
+def _cache_of(base: str) -> _UrlCache:
     path = base.partition("?")[0]
-    return _folder_cache(path[: path.rfind("/") + 1])
+    folder = path[: path.rfind("/") + 1]
+    return _UrlCache(_recent_urls(folder), _recent_urls("/".join(folder.split("/", 3)[:3])))
 
 
-@lru_cache(maxsize=64)
-def _folder_cache(folder: str) -> dict[str, str]:
-    """Return the URLs of recent references in the pages of one folder: most references are on many of its pages."""
+@lru_cache(maxsize=256)
+def _recent_urls(place: str) -> dict[str, str]:
     return {}
 
 
-def _cached_url(cache: dict[str, str], reference: str, base: str) -> str:
+def _cached_url(caches: _UrlCache, reference: str, base: str) -> str:
     """Return the URL of a reference without its fragment, from the cache if it is there."""
+    cache = caches.origin if reference.startswith(_ORIGIN_STARTS) else caches.folder
     url = cache.get(reference)
     if url is not None:
         return url
@@ -75,7 +92,7 @@ class LinkCollector:
         self._tries -= 1
         url = _cached_url(self._cache, reference.partition("#")[0], self._base)
         if url:
-            self._add_url(url, one_line(text, _MAX_TEXT), nofollow)
+            self._add_url(url, one_line(text, _MAX_TEXT) if text else "", nofollow)
         return url
 
     def add_weak(self, reference: str) -> None:

@@ -17,19 +17,26 @@ _SIGNATURES: Final = (
     (b"\x1f\x8b", "application/gzip"),
     (b"\x89PNG", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF8", "image/gif"),
-    (b"RIFF", "application/x-riff"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
     (b"\x7fELF", "application/x-elf"),
     (b"\xd0\xcf\x11\xe0", "application/x-ole"),
-    (b"OggS", "audio/ogg"),
-    (b"ID3", "audio/mpeg"),
+    (b"OggS\0", "audio/ogg"),
     (b"\x1aE\xdf\xa3", "video/webm"),
-    (b"wOF", "font/woff"),
-    (b"BZh", "application/x-bzip2"),
     (b"7z\xbc\xaf", "application/x-7z-compressed"),
     (b"\xfd7zXZ", "application/x-xz"),
     (b"\x28\xb5\x2f\xfd", "application/zstd"),
 )
+# The first bytes of these formats are letters, with which a text may begin too: what has to follow them decides.
+_LETTER_SIGNATURES: Final = (
+    (re.compile(rb"ID3[\x00-\x08][\x00-\x08].[\x00-\x7f]{4}", re.DOTALL), "audio/mpeg"),
+    (re.compile(rb"RIFF.{4}[A-Z]{3}[A-Z ]", re.DOTALL), "application/x-riff"),
+    (re.compile(rb"wOF[F2][\x00O]"), "font/woff"),
+    (re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"), "application/x-bzip2"),
+    (re.compile(rb"\x00[\x00-\xff]{3}ftyp"), "video/mp4"),
+)
+_PDF: Final = re.compile(rb"\s*(?:\xef\xbb\xbf)?\s*%PDF-[0-9]\.[0-9]\s")
+_CONTROL: Final = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _HTML_STARTS: Final = (
     b"<!doctype html",
     b"<html",
@@ -82,7 +89,7 @@ def detect_content_type(body: bytes, content_type: str, path: str = "") -> str:
     """Return the content type to parse `body` as, '' if it is not parsed. Bytes take precedence over the header."""
     start = body[:_MAX_SNIFFED]
     declared = media_type_of(content_type)
-    detected = _detect_binary(body, start)
+    detected = "application/pdf" if _is_pdf(body, start, declared) else _detect_binary(body, start)
     if detected is not None:
         return detected
     if declared in UNTYPED or declared in _TEXT_TYPES or declared.startswith("text/x-"):
@@ -103,17 +110,25 @@ def detect_content_type(body: bytes, content_type: str, path: str = "") -> str:
     return declared
 
 
+def _is_pdf(body: bytes, start: bytes, declared: str) -> bool:
+    """Return whether a body is a PDF: it begins as one, or has its mark near the beginning and is not a text."""
+    if _PDF.match(start):
+        return True
+    if b"%PDF-" not in start or start.lstrip().startswith(b"<"):
+        return False
+    return declared == "application/pdf" or _CONTROL.search(body, 0, 4 * _MAX_SNIFFED) is not None
+
+
 def _detect_binary(body: bytes, start: bytes) -> str | None:
     """Return the type of a binary format by its first bytes; None for text."""
-    if b"%PDF-" in start and not start.lstrip().startswith(b"<"):
-        return "application/pdf"
     if start.startswith(b"PK\x03\x04"):
         return _zip_type(body)
     for signature, kind in _SIGNATURES:
         if start.startswith(signature):
             return kind
-    if start[4:8] == b"ftyp":
-        return "video/mp4"
+    for pattern, kind in _LETTER_SIGNATURES:
+        if pattern.match(start):
+            return kind
     if not start.startswith(_UTF_16_MARKS) and start.count(b"\0") > len(start) // 16:
         return ""
     return None

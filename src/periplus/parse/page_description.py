@@ -31,7 +31,9 @@ def describe(page: Page, domain: str) -> Page:
         return page
     collector = find_flags(page.title, page.text, page.links, domain)
     preview = page.preview or one_line(page.text, _MAX_PREVIEW)
-    return msgspec.structs.replace(page, preview=preview, flags=collector.flags, reasons=tuple(collector.reasons))
+    return msgspec.structs.replace(
+        page, preview=preview, flags=page.flags | collector.flags, reasons=tuple(collector.reasons)
+    )
 
 
 def describe_html(page: Page, flat: FlatPage, domain: str) -> Page:
@@ -49,7 +51,7 @@ def describe_html(page: Page, flat: FlatPage, domain: str) -> Page:
         facts=page.facts + tuple(data.facts),
         media=page.media + tuple(data.media.values()),
         service=service_kind(page.title, page.text, page.links),
-        flags=collector.flags,
+        flags=page.flags | collector.flags,
         reasons=tuple(collector.reasons),
     )
 

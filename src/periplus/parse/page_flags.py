@@ -1,10 +1,10 @@
 """Flags that warn about a page: adult content, spam, a paywall, a page that is empty without its scripts."""
 
 import re
-from collections import Counter
 from typing import Final
 
 from periplus.parse.html.flat_page import FlatPage, RowKind
+from periplus.parse.keyword_stuffing import find_keyword_stuffing
 from periplus.records import Link, PageFlag
 from periplus.url import registered_domain
 
@@ -62,9 +62,6 @@ _MAX_HIDDEN_TEXT: Final = 20_000
 _MAX_MARKUP: Final = 1 << 20
 _MIN_TEXT: Final = 250
 _MAX_TEASER: Final = 4_000
-_MIN_WORDS: Final = 160
-_MAX_WORD_SHARE: Final = 0.09
-_MAX_PHRASE_SHARE: Final = 0.06
 _MAX_KEYWORDS: Final = 100
 _MIN_FARM_DOMAINS: Final = 40
 _MIN_FARM_SHARE: Final = 0.7
@@ -99,10 +96,11 @@ def find_flags(
 ) -> FlagCollector:
     """Return the flags of a page, by its text and links and, for HTML, by its markup."""
     collector = FlagCollector()
-    words = _words(text[:_MAX_TEXT].lower())
+    lowered = text[:_MAX_TEXT].lower()
+    words = _words(lowered)
     meta = evidence.meta if evidence else {}
     _check_adult(title, words, meta.get("rating", "").strip().lower(), collector)
-    _check_stuffing(words, meta.get("keywords", ""), collector)
+    _check_stuffing(lowered, words, meta.get("keywords", ""), collector)
     _check_link_farm(text, links, own_domain, collector)
     if evidence:
         _check_hidden_text(text, evidence.flat, collector)
@@ -132,24 +130,12 @@ def _check_adult(title: str, words: list[bytes], rating: str, collector: FlagCol
         collector.add(PageFlag.ADULT, f"adult: {len(explicit)} explicit words")
 
 
-def _check_stuffing(words: list[bytes], keywords: str, collector: FlagCollector) -> None:
+def _check_stuffing(text: str, words: list[bytes], keywords: str, collector: FlagCollector) -> None:
     if keywords.count(",") > _MAX_KEYWORDS:
         collector.add(PageFlag.STUFFED, f"stuffed: {keywords.count(',') + 1} keywords in the head")
         return
-    if len(words) < _MIN_WORDS:
-        return
-    # Short words are function words in most languages, and frequent on every page.
-    frequent = _MAX_PHRASE_SHARE * len(words)
-    counts = {word: count for word, count in Counter(words).items() if count > frequent and len(word) > 4}
-    if not counts:
-        return
-    word, count = max(counts.items(), key=lambda pair: pair[1])
-    if count > _MAX_WORD_SHARE * len(words):
-        collector.add(PageFlag.STUFFED, f"stuffed: '{word.decode()}' is {count / len(words):.0%} of all words")
-        return
-    phrase, times = Counter(zip(words, words[1:], words[2:], strict=False)).most_common(1)[0]
-    if times >= 10 and times > _MAX_PHRASE_SHARE * len(words):
-        collector.add(PageFlag.STUFFED, f"stuffed: '{b' '.join(phrase).decode()}' {times} times")
+    if reason := find_keyword_stuffing(text, words):
+        collector.add(PageFlag.STUFFED, f"stuffed: {reason}")
 
 
 def _check_link_farm(text: str, links: tuple[Link, ...], own_domain: str, collector: FlagCollector) -> None:

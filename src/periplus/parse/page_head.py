@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from periplus.parse.link_collector import resolve_url
+from periplus.parse.robots_directives import RobotsDirectives
 from periplus.parse.text_cleanup import language_code, one_line, parse_iso_date
 from periplus.records import FetchResult
 
@@ -21,9 +22,6 @@ _JSON_DATE: Final = re.compile(r'"datePublished"\s*:\s*"([^"]{8,40})"')
 _CANONICAL: Final = re.compile(
     r"<([^<>]{1,2000})>\s{0,4};[^,<>]{0,200}\brel\s{0,2}=\s{0,2}\"?canonical\b", re.IGNORECASE
 )
-_OWN_NAME: Final = "periplus"
-_RULES_WITH_VALUE: Final = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
-"""Robots rules that contain a colon."""
 _MAX_DESCRIPTION: Final = 500
 _MAX_FEEDS: Final = 16
 _MAX_ALTERNATES: Final = 64
@@ -34,7 +32,7 @@ _FOLLOWED_RELATIONS: Final = frozenset({"alternate", "next", "prev"})
 class PageHead:
     """The metadata of a page, collected from its headers and the elements of its head."""
 
-    def __init__(self, result: FetchResult, base: str) -> None:
+    def __init__(self, result: FetchResult, base: str, robot: str = "") -> None:
         self.base = base
         self.description = ""
         self.canonical = ""
@@ -44,12 +42,22 @@ class PageHead:
         self.alternates: list[str] = []
         """Versions of the page for other languages or screens, and its neighbours in a series."""
         self.language = language_code(result.header("content-language"))
-        self.noindex = self.nofollow = False
+        self.robots = RobotsDirectives(robot)
         for name, value in result.headers:
             if name == "x-robots-tag":
-                self._apply_robots(value)
+                self.robots.apply(value)
             elif name == "link" and (match := _CANONICAL.search(value[:4_096])):
                 self.canonical = resolve_url(match[1].strip(), base)
+
+    @property
+    def noindex(self) -> bool:
+        """Whether the page asks not to be indexed."""
+        return self.robots.noindex
+
+    @property
+    def nofollow(self) -> bool:
+        """Whether the page asks not to follow its links."""
+        return self.robots.nofollow
 
     def set_base(self, reference: str) -> None:
         """Set the base to the reference of <base>."""
@@ -63,8 +71,8 @@ class PageHead:
         """Add a <meta>: its name in lower case, content and http-equiv."""
         if name == "description" or (name == "og:description" and not self.description):
             self.description = one_line(content, _MAX_DESCRIPTION)
-        elif name in {"robots", _OWN_NAME}:
-            self._apply_robots(content)
+        elif name == "robots" or name in self.robots.names:
+            self.robots.apply(content)
         elif name in _DATES:
             self.published = self.published or parse_iso_date(content)
         elif pragma and pragma.lower() == "refresh":
@@ -95,15 +103,3 @@ class PageHead:
         match = _JSON_DATE.search(text[:100_000])
         if match:
             self.published = self.published or parse_iso_date(match[1])
-
-    def _apply_robots(self, rules: str) -> None:
-        """Apply rules like 'noindex, nofollow'; rules for another robot ('otherbot: noindex') are ignored."""
-        rules = rules[:1_000].lower()
-        robot, colon, rest = rules.partition(":")
-        if colon and "," not in robot and robot.strip() not in _RULES_WITH_VALUE:
-            if robot.strip() != _OWN_NAME:
-                return
-            rules = rest
-        names = {name.strip() for name in rules.split(",")}
-        self.noindex = self.noindex or not names.isdisjoint({"noindex", "none"})
-        self.nofollow = self.nofollow or not names.isdisjoint({"nofollow", "none"})

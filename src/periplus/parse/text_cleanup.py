@@ -29,8 +29,10 @@ def paragraphs(text: str, limit: int) -> str:
 
 
 def _clean(line: str) -> str:
+    # Most lines have nothing to remove, and these tests are faster than a pattern.
+    if line.isprintable():
+        return line.strip(" ") if "  " not in line else " ".join(line.split())
     line = " ".join(line.split())
-    # Most lines have nothing to remove, and this test is faster than a pattern.
     return line if line.isprintable() else " ".join(_CONTROLS.sub("", line).split())
 
 

@@ -168,11 +168,18 @@ class _SegmentsWriter:
     """Writes segments of batches, which are tokenized in this thread or in several."""
 
     def __init__(
-        self, folder: Path, number: int, settings: IndexSettings, batcher: DocumentBatcher, workers: int
+        self,
+        folder: Path,
+        number: int,
+        settings: IndexSettings,
+        batcher: DocumentBatcher,
+        workers: int,
+        statistics: BuildStatistics | None,
     ) -> None:
         self._name = str(folder / f"seg-{number:06}")
         self._settings = settings
         self._batcher = batcher
+        self._statistics = statistics
         self._scorer = PageScorer(settings.weights)
         self._worker_count = workers
         self._pool = ThreadPoolExecutor(workers) if workers > 1 else None
@@ -221,7 +228,7 @@ class _SegmentsWriter:
             return
         with self._builder as builder:
             self._batcher.progress("writing the segment", builder.documents, builder.documents)
-            documents = finish_segment(builder, self._batcher.withdrawn)
+            documents = finish_segment(builder, self._batcher.withdrawn, self._statistics)
         self._builder = None
         if documents:
             self.entries.append(SegmentEntry(builder.folder.name, documents))
@@ -237,9 +244,13 @@ def write_segments(
     settings: IndexSettings,
     signals: DocumentSignals,
     workers: int | None = None,
+    statistics: BuildStatistics | None = None,
 ) -> list[SegmentEntry]:
-    """Write records as segment `number`-0000, and further ones where it would be too large; commit nothing."""
-    with _SegmentsWriter(folder, number, settings, batcher, _worker_count(settings, workers)) as writer:
+    """Write records as segment `number`-0000, and further ones where it would be too large; commit nothing.
+
+    statistics: of the collection; without any, those of the folder.
+    """
+    with _SegmentsWriter(folder, number, settings, batcher, _worker_count(settings, workers), statistics) as writer:
         for batch in batcher.batches(records):
             every_key = np.array([document.key for document in batch], np.uint64)
             is_representative = signals.representatives(every_key) == every_key

@@ -21,7 +21,7 @@ from periplus.index.builder.segment_builder import (
 )
 from periplus.index.builder.spool import Spool
 from periplus.index.builder.term_runs import split_runs, write_runs
-from periplus.index.collection.build_statistics import folder_statistics
+from periplus.index.collection.build_statistics import BuildStatistics, folder_statistics
 from periplus.index.document_fields import Document, Field
 from periplus.index.kernels import forward_index, string_table
 from periplus.index.media_file import write_extras
@@ -56,16 +56,19 @@ def write_segment(
         finish_segment(builder)
 
 
-def finish_segment(builder: SegmentBuilder, withdrawn: Iterable[int] = ()) -> int:
+def finish_segment(
+    builder: SegmentBuilder, withdrawn: Iterable[int] = (), collection: BuildStatistics | None = None
+) -> int:
     """Write the documents of a builder as its segment, without the withdrawn ones; return how many there are.
 
-    Of several documents of one page, the last counts.
+    Of several documents of one page, the last counts. collection: statistics that the segment is built with; without
+    any, those of the index folder.
     """
     folder, documents = builder.folder, builder.buffered()
     rows = _order_rows(documents, _select_rows(documents.columns["key"], withdrawn))
     trim_heap()
     texts = _document_tokens(documents, rows)
-    statistics = _write_postings(builder, texts)
+    statistics = _write_postings(builder, texts, collection or folder_statistics(folder.parent))
     columns = {name: documents.columns[name][rows] for name in _COLUMN_ORDER if name in documents.columns}
     columns["title_key"] = title_keys(builder.words, builder.terms, builder.term_of_word(), texts)
     columns["length"] = texts.lengths.sum(axis=0, dtype=np.int64)
@@ -125,7 +128,9 @@ def _document_tokens(documents: BufferedDocuments, rows: Numbers) -> forward_ind
     )
 
 
-def _write_postings(builder: SegmentBuilder, texts: forward_index.DocumentTokens) -> VocabularyStatistics:
+def _write_postings(
+    builder: SegmentBuilder, texts: forward_index.DocumentTokens, collection: BuildStatistics | None
+) -> VocabularyStatistics:
     """Write the term dictionary and the postings; return the statistics of words."""
     uses = forward_index.count_word_uses(texts, builder.words.count)
     term_of_word = builder.term_of_word()
@@ -136,7 +141,7 @@ def _write_postings(builder: SegmentBuilder, texts: forward_index.DocumentTokens
     new = np.full(builder.terms.count, -1, np.int32)
     new[in_order] = np.arange(len(in_order), dtype=np.int32)
     term_of_word, totals = new[term_of_word], totals[in_order]
-    scale = field_scaling.scale_fields(texts.lengths, builder.settings, folder_statistics(builder.folder.parent))
+    scale = field_scaling.scale_fields(texts.lengths, builder.settings, collection)
     runs = (
         forward_index.sort_tokens(texts, term_of_word, totals[first:last], first)
         for first, last in split_runs(totals, _tokens_at_once(builder))

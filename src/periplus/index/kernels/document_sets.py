@@ -1,4 +1,4 @@
-"""Sets of documents: those that have any of some terms, or some terms in a row, or are pages of a site."""
+"""Sets of documents: those with any of some terms, with some in a row, of a site, or in no language of a term."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ from periplus.index.kernels.term_dictionary import (
     read_varint,
 )
 
-__all__ = ["find_phrase_documents", "mark_site", "mark_terms"]
+__all__ = ["exclude_terms", "find_phrase_documents", "mark_site", "mark_terms"]
 
 _ONE = np.uint64(1)
 _COLON, _SLASH, _DOT = 58, 47, 46
@@ -210,6 +210,30 @@ def find_phrase_documents(
     return documents[shared]
 
 
+@njit(cache=True, nogil=True)
+def exclude_terms(
+    masks: npt.NDArray[np.uint64],
+    bits: npt.NDArray[np.uint64],
+    first: npt.NDArray[np.uint8],
+    second: npt.NDArray[np.uint8],
+) -> npt.NDArray[np.bool_]:  # pragma: no cover - compiled
+    """Return, by document and term, whether the document is in none of the languages of the term.
+
+    Parameters
+        masks: by language, as the first and as the second of a document: the sets that have it, as bits
+        bits: by term, the bit of its set
+        first, second: languages of each document; the latter may be empty
+    """
+    excluded = np.empty((len(first), len(bits)), np.bool_)
+    for i in range(len(first)):
+        having = masks[0, first[i]]
+        if len(second):
+            having |= masks[1, second[i]]
+        for term in range(len(bits)):
+            excluded[i, term] = not (having >> bits[term]) & np.uint64(1)
+    return excluded
+
+
 def warm() -> None:
     """Compile this module's kernels for the types that production uses: segments are mapped read-only."""
     sets = np.zeros(1, np.uint64)
@@ -219,3 +243,4 @@ def warm() -> None:
     start.flags.writeable = False
     mark_site(start, blob, np.zeros(1, np.int64), start, url, blob, np.zeros(0, np.uint8), sets)
     find_phrase_documents(make_tiny_postings(), entries, 255, 10)
+    exclude_terms(np.zeros((2, 256), np.uint64), np.zeros(1, np.uint64), np.zeros(1, np.uint8), np.zeros(0, np.uint8))

@@ -19,7 +19,15 @@ from periplus.index.kernels.postings_scan import POSITIONS_SIZED, read_postings
 from periplus.index.kernels.term_dictionary import TermTable
 from periplus.index.kernels.term_packing import make_tiny_terms
 
-__all__ = ["MergeSource", "collect_tokens", "count_tokens", "max_impacts", "measure_tokens", "sort_by_term"]
+__all__ = [
+    "MergeSource",
+    "collect_tokens",
+    "count_tokens",
+    "mark_fields",
+    "max_impacts",
+    "measure_tokens",
+    "sort_by_term",
+]
 
 
 class MergeSource(NamedTuple):
@@ -199,6 +207,21 @@ def max_impacts(postings: PostingsReader, terms: TermTable) -> npt.NDArray[np.ui
     return highest
 
 
+@njit(cache=True, nogil=True)
+def mark_fields(
+    postings: PostingsReader, terms: TermTable, documents: int
+) -> npt.NDArray[np.uint8]:  # pragma: no cover - compiled
+    """Return for each document of a segment a bit for each field that has a term in it."""
+    most = terms.frequency.max() if len(terms.frequency) else 0
+    numbers, codes = np.empty(most, np.int32), np.empty(most, np.uint8)
+    masks, impacts = np.empty(most, np.uint8), np.empty(most, np.uint8)
+    fields = np.zeros(documents, np.uint8)
+    for term in range(len(terms.frequency)):
+        for n in range(read_postings(postings, term_entry(terms, term), numbers, codes, masks, impacts)):
+            fields[numbers[n]] |= masks[n]
+    return fields
+
+
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     postings, counts = make_tiny_postings(), np.zeros(1, np.int64)
@@ -210,3 +233,4 @@ def warm() -> None:
     collect_tokens(postings, source, 0, np.zeros(1, np.int64), terms, positions)
     sort_by_term(np.array([0, 1], np.int64), terms, positions, 1)
     max_impacts(postings, dictionary)
+    mark_fields(postings, dictionary, 64)

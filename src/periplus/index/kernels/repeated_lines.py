@@ -183,6 +183,26 @@ def _is_repeated(table: LineTable, line: Any, size: int, scopes: Any, pages: Any
 
 
 @njit(cache=True, nogil=True)
+def _find_own_lines(
+    data: Any, begin: int, end: int, scopes: Any, table: LineTable
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Return where the first line that is not repeated begins, and where the last one ends; equal if there is none."""
+    pages = np.zeros(SCOPES, np.int64)
+    for scope in range(SCOPES):
+        pages[scope] = _count_of(table, np.uint64(0), scopes[scope])
+    if pages.max() < MIN_PAGES:
+        return begin, begin
+    first = last = end
+    at = begin
+    while at < end:
+        line_begin = at
+        text_begin, stop, at, line = _next_line(data, at, end)
+        if line and not _is_repeated(table, line, stop - text_begin, scopes, pages):
+            first, last = min(first, line_begin), stop
+    return (first, last) if first < end else (begin, begin)
+
+
+@njit(cache=True, nogil=True)
 def split_lines(
     data: npt.NDArray[np.uint8],
     begins: npt.NDArray[np.int64],
@@ -191,7 +211,9 @@ def split_lines(
     least: int,
     table: LineTable,
 ) -> SplitTexts:  # pragma: no cover - compiled
-    """Separate the repeated lines of some texts from the others.
+    """Separate the repeated lines at the beginning and at the end of some texts from the others.
+
+    Templates are around the content. Repeated lines within it are its own: headings of a form, inherited members.
 
     Parameters
         data, begins, ends: the texts, and where each begins and ends
@@ -204,16 +226,14 @@ def split_lines(
     size = (ends - begins).sum() + len(begins)
     own, repeated = np.empty(size, np.uint8), np.empty(size, np.uint8)
     own_end, repeated_end = np.zeros(len(begins), np.int64), np.zeros(len(begins), np.int64)
-    pages = np.zeros(SCOPES, np.int64)
     to_own, to_repeated = 0, 0
     for text in range(len(begins)):
-        for scope in range(SCOPES):
-            pages[scope] = _count_of(table, np.uint64(0), scopes[text, scope])
+        first, last = _find_own_lines(data, begins[text], ends[text], scopes[text], table)
         own_begin, repeated_begin, at, count = to_own, to_repeated, begins[text], 0
-        while pages.max() >= MIN_PAGES and at < ends[text]:
+        while first < last and at < ends[text]:
             line_begin = at
             begin, stop, at, line = _next_line(data, at, ends[text])
-            if line and _is_repeated(table, line, stop - begin, scopes[text], pages):
+            if line and (line_begin < first or line_begin >= last):
                 if to_repeated > repeated_begin:
                     repeated[to_repeated] = _NEWLINE
                     to_repeated += 1

@@ -36,6 +36,7 @@ from periplus.index.builder.feed_dates import FeedDates, feed_log_path
 from periplus.index.builder.index_builder import find_deleted, max_batch_bytes, remove_unreferenced, write_segments
 from periplus.index.builder.segment_finisher import write_segment
 from periplus.index.builder.site_blocks import SiteBlocks
+from periplus.index.collection.build_statistics import BuildStatistics, store_build_statistics
 from periplus.index.document_fields import Document
 from periplus.index.index_manifest import (
     FORMAT,
@@ -45,6 +46,7 @@ from periplus.index.index_manifest import (
     next_number,
     read_deleted,
     read_manifest,
+    remove_replaced,
 )
 from periplus.index.live.late_dates import (
     NO_LATE_NEWS,
@@ -58,6 +60,7 @@ from periplus.index.live.live_journal import Journal, JournalEntry, journal_path
 from periplus.index.live.live_segment import LiveSegment, identify_in_index, open_sites
 from periplus.index.merge.segment_merger import choose_merge, merge_segments
 from periplus.index.segment import Segment
+from periplus.index.site_languages import SiteLanguages
 from periplus.records import FetchRecord
 from periplus.settings import IndexSettings
 from periplus.supervision import report_exception, start_supervised
@@ -251,25 +254,12 @@ class LiveIndex:
         if rotate:
             self._journal.close()
             self._journal = journal
-        self._remove_old(old)
+        remove_replaced(self.folder, old, self._manifest)
 
     def _live_segment(self, entry: SegmentEntry, deleted: Numbers, late: Mapping[str, LateNews]) -> LiveSegment:
         if segment := self._segments.get(entry.name):
             return segment.with_deleted(deleted)
         return LiveSegment(self.folder, entry, deleted, late.get(entry.name, NO_LATE_NEWS))
-
-    def _remove_old(self, old: Manifest) -> None:
-        """Remove the files that only the last generation had; readers that have them open keep their data."""
-        for entry in old.segments:
-            if entry.name not in self._segments:
-                shutil.rmtree(self.folder / entry.name, ignore_errors=True)
-        with contextlib.suppress(OSError):
-            if old.deleted_file and old.deleted_file != self._manifest.deleted_file:
-                (self.folder / old.deleted_file).unlink(missing_ok=True)
-            if old.news_file and old.news_file != self._manifest.news_file:
-                (self.folder / old.news_file).unlink(missing_ok=True)
-            if old.journal != self._manifest.journal:
-                journal_path(self.folder, old.journal).unlink(missing_ok=True)
 
     def merge(self) -> bool:
         """Merge some segments, if worthwhile; return whether it was. Adding and publishing continue meanwhile."""
@@ -314,27 +304,35 @@ class LiveIndex:
         records: Callable[[int], Iterable[FetchRecord]],
         signals: DocumentSignals,
         progress: Progress = lambda stage, done, total: None,
+        statistics: BuildStatistics | None = None,
     ) -> None:
         """Index everything again with new signals; `records(n)` returns the records from number n on.
+
+        statistics: of the collection that the index is a part of, from now on; without any, those of the folder stay.
 
         Adding and publishing continue meanwhile. Records that are stored during the rebuild are read at its end, under
         the lock, so that the new generation has all that the last one had.
         """
         with self._merge_lock:
-            batcher = DocumentBatcher(signals, max_batch_bytes(self._settings), progress, sites=open_sites(self.folder))
+            sites = SiteLanguages((), statistics.languages) if statistics is not None else open_sites(self.folder)
+            batcher = DocumentBatcher(signals, max_batch_bytes(self._settings), progress, sites=sites)
             with self._lock:
                 number, tail = next(self._numbers), next(self._numbers)
             try:
-                entries = write_segments(records(0), batcher, self.folder, number, self._settings, signals)
+                entries = write_segments(
+                    records(0), batcher, self.folder, number, self._settings, signals, statistics=statistics
+                )
                 with self._lock:
                     more = records(batcher.seen)
-                    entries += write_segments(more, batcher, self.folder, tail, self._settings, signals, 1)
+                    entries += write_segments(more, batcher, self.folder, tail, self._settings, signals, 1, statistics)
                     deleted = find_deleted(self.folder, entries, [], batcher.withdrawn)
                     self.signals = signals
                     self._feeds.update(batcher.feeds)
                     self._blocks = batcher.blocks.save(self.folder)
                     self._update_late_news()
                     late = find_late_news(self.folder, entries, *self._feeds.dated_pages())
+                    # If the process ends between these two, the next rebuild makes segments and statistics agree.
+                    store_build_statistics(self.folder, statistics, append=True)
                     self._commit(entries, deleted, batcher.seen, rotate=False, late=late)
             except BaseException:
                 self._remove_segments(number, tail)

@@ -6,19 +6,21 @@ name as typed, words that hardly any document has are replaced by similar ones o
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from periplus.index.collection.collection_view import NameEntry
+from periplus.index.vocabulary.kernels.name_keys import hash_letters
 from periplus.text import is_stop_word, split_text, terms_of
 
 if TYPE_CHECKING:
     from periplus.index.collection.collection_view import CollectionView
     from periplus.index.index_reader import Index
     from periplus.index.segment import Segment
+    from periplus.index.vocabulary.spelling_dictionary import SpellingCandidate
 
 __all__ = [
     "MAX_ROWS",
@@ -30,6 +32,8 @@ __all__ = [
     "NamedDocument",
     "discount_titles",
     "find_named_documents",
+    "keys_of_names",
+    "known_names",
     "name_key",
     "name_rows",
     "segment_names",
@@ -71,9 +75,6 @@ _UNCERTAIN: Final = (NAME_STEM, NAME_ALIAS)
 _COST_SCALE: Final = 35.0
 """Edits of this cost make a misspelling e times less likely."""
 _MISSPELT_WEIGHT: Final = 0.8
-_SEED: Final = 0xCBF29CE484222325
-_PRIME: Final = 0x100000001B3
-_MASK: Final = (1 << 64) - 1
 
 
 class NamedDocument(NamedTuple):
@@ -85,17 +86,29 @@ class NamedDocument(NamedTuple):
     """How surely, 0 to 1."""
 
 
-def name_key(parts: Iterable[bytes]) -> int:
+def name_key(parts: Sequence[bytes]) -> int:
     """Return the name key of words or stems, as `kernels.name_words.hash_names` computes it."""
-    hashed = _SEED
-    letters = bytearray()
+    return int(keys_of_names([parts])[0])
+
+
+def keys_of_names(names: Sequence[Sequence[bytes]]) -> npt.NDArray[np.uint64]:
+    """Return the name keys of several names, each given by its words or stems."""
+    letters = [_join_letters(parts) for parts in names]
+    start = np.array([*itertools.accumulate(map(len, letters), initial=0)], np.int64)
+    keys: npt.NDArray[np.uint64] = hash_letters(np.frombuffer(b"".join(letters) or b"\0", np.uint8), start)
+    return keys
+
+
+def _join_letters(parts: Sequence[bytes]) -> bytes:
+    """Return the letters of a name, written as one; numbers stay apart."""
+    joined = bytearray()
     for part in parts:
-        if letters and letters[-1:].isdigit() and part[:1].isdigit():
-            letters += b"|"
-        letters += part.replace(b"'", b"")
-    for letter in letters:
-        hashed = ((hashed ^ letter) * _PRIME) & _MASK
-    return hashed | 1 if letters else 0
+        if joined and joined[-1:].isdigit() and part[:1].isdigit():
+            joined += b"|"
+        joined += part
+        if b"'" in part:
+            joined = joined.replace(b"'", b"")
+    return bytes(joined)
 
 
 def find_named_documents(index: "Index", words: Sequence[str], *, verbatim: bool = False) -> tuple[NamedDocument, ...]:
@@ -162,7 +175,15 @@ def name_rows(column: npt.NDArray[np.uint64], key: int) -> Iterator[int]:
 
 def _keys(words: Sequence[str], stems: Sequence[bytes]) -> list[int]:
     """Return the keys of words, as they are written and as stems."""
-    return list(dict.fromkeys((name_key([word.encode("utf-8", "replace") for word in words]), name_key(stems))))
+    return list(dict.fromkeys(keys_of_names([[word.encode("utf-8", "replace") for word in words], stems]).tolist()))
+
+
+def known_names(column: npt.NDArray[np.uint64], keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+    """Return which keys a sorted column has."""
+    if not len(column):
+        return np.zeros(len(keys), np.bool_)
+    known: npt.NDArray[np.bool_] = column[np.minimum(column.searchsorted(keys), len(column) - 1)] == keys
+    return known
 
 
 def _look_up(
@@ -197,11 +218,7 @@ def _look_up_misspelt(
     candidates: dict[tuple[int, int], float] = {}
     for place in doubtful[:_MAX_MISSPELT]:
         max_kind = NAME_STEM if frequencies[place] else NAME_PART
-        meanings = spelling.find_candidates(words[place])
-        others = terms_of([meant.word for meant in meanings], language)
-        for meant, stem in zip(meanings, others, strict=True):
-            other = [*words[:place], meant.word, *words[place + 1 :]]
-            keys = _keys(other, [*stems[:place], stem, *stems[place + 1 :]])
+        for meant, keys in _similar_names(collection, words, stems, place, language):
             for named, mentions in _look_up(collection, keys, meant.documents, max_kind):
                 if mentions >= _TIMES_MENTIONED * max(1, frequencies[place]):
                     worth = named.weight * mentions * math.exp(-meant.cost / _COST_SCALE)
@@ -209,3 +226,21 @@ def _look_up_misspelt(
                     candidates[key] = max(candidates.get(key, 0.0), worth)
     total = sum(candidates.values())
     return [(NamedDocument(*key, _MISSPELT_WEIGHT * worth / total), 0) for key, worth in candidates.items()]
+
+
+def _similar_names(
+    collection: "CollectionView", words: Sequence[str], stems: Sequence[bytes], place: int, language: str
+) -> Iterator[tuple["SpellingCandidate", list[int]]]:
+    """Yield the words that may be meant by the one at a place, with the keys of the names that documents have so."""
+    meanings = collection.spelling.find_candidates(words[place])
+    if not meanings:
+        return
+    written = [word.encode("utf-8", "replace") for word in words]
+    names: list[list[bytes]] = []
+    for meant, stem in zip(meanings, terms_of([meant.word for meant in meanings], language), strict=True):
+        names.append([*written[:place], meant.word.encode("utf-8", "replace"), *written[place + 1 :]])
+        names.append([*stems[:place], stem, *stems[place + 1 :]])
+    keys = keys_of_names(names)
+    known = collection.known_names(keys)
+    for number in np.flatnonzero(known[::2] | known[1::2]).tolist():
+        yield meanings[number], list(dict.fromkeys(keys[2 * number : 2 * number + 2].tolist()))

@@ -1,6 +1,6 @@
 """A page as the kernel leaves it: its text, and a row of offsets for everything else that it states."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from functools import cache, cached_property
 from typing import Final
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.parse.kernels import html as kernel
-from periplus.parse.kernels import html_columns, html_extras, html_rows, html_state, html_tables
+from periplus.parse.kernels import html_columns, html_extras, html_links, html_rows, html_state, html_tables
 from periplus.parse.kernels.html_state import ROW_BEGIN, ROW_END, ROW_KIND, ROW_NUMBER, ROW_TABLE, ROW_WIDTH, VALUE_1
 
 __all__ = ["FlatPage", "Row", "RowKind", "parse_flat_page"]
@@ -149,9 +149,30 @@ class FlatPage:
         values = self._gather(kind, _VALUE_1, 3, limit, _UNLIMITED)
         return values[::3], values[1::3], values[2::3]
 
-    def triples(self, kind: int, limit: int = _MAX_ROWS) -> Iterable[tuple[str, str, str]]:
+    def triples(self, kind: int, limit: int = _MAX_ROWS) -> Iterator[tuple[str, str, str]]:
         """Return the three values of the rows of one kind, row by row."""
         return zip(*self.columns(kind, limit), strict=True)
+
+    def select_links(self, limit: int) -> Table:
+        """Return the numbers of those of the first `limit` links that can say something new of their targets."""
+        count = self._counts[RowKind.LINK]
+        chosen = np.empty(count, np.int64)
+        slots = np.zeros(1 << (2 * count).bit_length(), np.int64)
+        return chosen[: html_links.select_links(self._state, limit, self._out, slots, chosen)]
+
+    def columns_of(self, rows: Table) -> tuple[list[str], list[str], list[str]]:
+        """Return the three values of some rows, each as a list."""
+        values = self._gather_rows(rows, _VALUE_1, 3, _UNLIMITED)
+        return values[::3], values[1::3], values[2::3]
+
+    def texts_of(self, rows: Table, max_bytes: int = _MAX_TEXT) -> list[str]:
+        """Return the texts of some rows, each in one line and cut to `max_bytes`."""
+        return self._gather_rows(rows, ROW_BEGIN, 1, max_bytes)
+
+    def numbers_of(self, rows: Table) -> list[int]:
+        """Return the numbers of some rows."""
+        numbers: list[int] = self._table[rows, ROW_NUMBER].tolist()
+        return numbers
 
     def rows(self, kind: int, limit: int = _MAX_ROWS) -> list[Row]:
         """Return the rows of one kind."""
@@ -195,16 +216,24 @@ class FlatPage:
         if not self._counts[kind]:
             return []
         state = self._state
-        # Nearly always pieces do not overlap, and this is enough for all of them.
-        if column == ROW_BEGIN:
-            size = int(state[html_state.TEXT_END])
-        else:
-            size = int(state[html_state.VALUES_END] - state[html_state.VALUES_BEGIN])
-        count, used = -1, size + columns * self._counts[kind]
+        count, used = -1, self._estimate_size(column) + columns * self._counts[kind]
         while count < 0:
             pieces = np.empty(used + _MARGIN, np.uint8)
             count, used = html_columns.gather_values(state, kind, column, columns, limit, max_bytes, self._out, pieces)
         return str(pieces[:used].data, "utf-8", "replace").split("\0") if count else []
+
+    def _gather_rows(self, rows: Table, column: int, columns: int, max_bytes: int) -> list[str]:
+        count, used = -1, self._estimate_size(column) + columns * len(rows)
+        while count < 0:
+            pieces = np.empty(used + _MARGIN, np.uint8)
+            count, used = html_columns.gather_rows(self._state, rows, column, columns, max_bytes, self._out, pieces)
+        return str(pieces[:used].data, "utf-8", "replace").split("\0") if count else []
+
+    def _estimate_size(self, column: int) -> int:
+        """Return the bytes of a column: nearly always pieces do not overlap, and this is enough for all of them."""
+        if column == ROW_BEGIN:
+            return int(self._state[html_state.TEXT_END])
+        return int(self._state[html_state.VALUES_END] - self._state[html_state.VALUES_BEGIN])
 
 
 _tables: Final = cache(html_tables.build_tables)

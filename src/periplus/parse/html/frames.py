@@ -2,19 +2,17 @@
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final
+
+from periplus.parse.html.kernels.frame_tags import find_frame_tags
 
 __all__ = ["extract_frames"]
 
 _MAX_FRAMES: Final = 50
-_HINTS: Final = (b"frame", b"FRAME", b"Frame")
-_TAG: Final = re.compile(
-    rb"<(?:(?P<hidden>!--|(?:script|style|template|textarea|title|xmp|noembed)(?=[\s/>]))"
-    rb"|(?P<frame>i?frame)(?=[\s/>])(?P<rest>[^<>]{0,4000})>)",
-    re.IGNORECASE,
-)
-_END: Final = {b"!--": re.compile(rb"-->")}
+_MAX_TAGS: Final = 1_000
+_TAG: Final = re.compile(rb"<(?P<frame>i?frame)(?=[\s/>])(?P<rest>[^<>]{0,4000})>", re.IGNORECASE)
 _ATTRIBUTE: Final = re.compile(
     rb"(?<![\w-])(src|width|height|style|hidden)(?![\w-])"
     rb"(?:\s{0,4}=\s{0,4}(?:\"([^\"]{0,3000})\"|'([^']{0,3000})'|([^\s\"'>]{1,3000})))?",
@@ -28,25 +26,14 @@ def extract_frames(data: bytes) -> list[tuple[str, bool]]:
 
     Invisible frames, which are counters rather than pages, are left out, and so is what is in comments and scripts.
     """
-    if not any(hint in data for hint in _HINTS):
-        return []
-    return list(_iterate_frames(data))
+    tags = find_frame_tags(data, _MAX_TAGS) if data else ()
+    return list(islice(_iterate_frames(data, tags), _MAX_FRAMES)) if len(tags) else []
 
 
-def _iterate_frames(data: bytes) -> Iterator[tuple[str, bool]]:
-    at, count = 0, 0
-    while count < _MAX_FRAMES and (tag := _TAG.search(data, at)):
-        at = tag.end()
-        if tag["hidden"]:
-            name = tag["hidden"].lower()
-            end = _END.setdefault(name, re.compile(b"</" + name + rb"(?=[\s/>])", re.IGNORECASE)).search(data, at)
-            if end is None:
-                return
-            at = end.end()
-            continue
+def _iterate_frames(data: bytes, tags: Iterable[int]) -> Iterator[tuple[str, bool]]:
+    for tag in filter(None, (_TAG.match(data, at) for at in tags)):
         attributes = _parse_attributes(tag["rest"])
         if attributes.get("src", "").strip() and not _is_invisible(attributes):
-            count += 1
             yield attributes["src"].strip(), tag["frame"].lower() == b"iframe"
 
 

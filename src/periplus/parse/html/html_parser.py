@@ -40,7 +40,7 @@ def parse_markup(result: FetchResult, settings: ParseSettings) -> tuple[Page, Fl
     """Return the page of HTML with what its markup states, and the scan to derive more from."""
     data, charset = decode_to_utf8(result.body[:_MAX_BYTES], result.header("content-type"))
     flat = parse_flat_page(data, settings.max_depth)
-    head = _read_head(flat, result)
+    head = _read_head(flat, result, settings.robot)
     headings = _read_headings(flat)
     titles = [one_line(title, _MAX_TITLE) for title in flat.values(RowKind.TITLE, 0, 1)]
     page = Page(
@@ -56,6 +56,7 @@ def parse_markup(result: FetchResult, settings: ParseSettings) -> tuple[Page, Fl
         charset=charset,
         noindex=head.noindex,
         nofollow=head.nofollow,
+        flags=head.robots.flags,
         published=head.published,
         feeds=tuple(head.feeds),
         images=_read_images(flat, head.base),
@@ -63,8 +64,8 @@ def parse_markup(result: FetchResult, settings: ParseSettings) -> tuple[Page, Fl
     return page, flat
 
 
-def _read_head(flat: FlatPage, result: FetchResult) -> PageHead:
-    head = PageHead(result, result.request.address.url)
+def _read_head(flat: FlatPage, result: FetchResult, robot: str) -> PageHead:
+    head = PageHead(result, result.request.address.url, robot)
     for language in flat.values(RowKind.LANGUAGE, 0, 1):
         head.set_language(language)
     for target in flat.values(RowKind.BASE, 0, 1):
@@ -95,16 +96,16 @@ def _read_emphasis(flat: FlatPage) -> tuple[str, ...]:
 def _read_links(flat: FlatPage, head: PageHead, max_links: int, data: bytes) -> tuple[Link, ...]:
     links = LinkCollector(head.base, max_links)
     links.add(head.refresh)
-    rows = 4 * max_links
-    targets, image_texts, labels = flat.columns(RowKind.LINK, rows)
-    texts = flat.texts(RowKind.LINK, rows, _CHARACTER_BYTES * _MAX_LINK_TEXT)
+    rows = flat.select_links(4 * max_links)
+    targets, image_texts, labels = flat.columns_of(rows)
+    texts = flat.texts_of(rows, _CHARACTER_BYTES * _MAX_LINK_TEXT)
     if "" in texts:
         # A link without text may have an image with an alternative text, or a label.
         texts = [
             text or one_line(image_text, _MAX_LINK_TEXT) or one_line(label, _MAX_LINK_TEXT)
             for text, image_text, label in zip(texts, image_texts, labels, strict=True)
         ]
-    numbers = flat.numbers(RowKind.LINK, rows)
+    numbers = flat.numbers_of(rows)
     nofollow = [number & RowKind.NOFOLLOW != 0 for number in numbers] if any(numbers) else [False] * len(numbers)
     links.add_all(zip(targets, texts, nofollow, strict=True))
     for reference in head.alternates:

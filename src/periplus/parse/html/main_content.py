@@ -36,12 +36,14 @@ _TAGS: Final = {
     ): "script style textarea title iframe noscript svg math template select object noembed noframes datalist button",
 }
 _BOILERPLATE: Final = (
-    "sidebar side-bar footer comment cookie consent share sharing social related breadcrumb promo advert banner "
+    "footer cookie consent share sharing social related breadcrumb promo advert banner "
     "newsletter subscribe popup modal toolbar pagination pager widget masthead recommend sponsor menu navigation "
-    "navbar complementary contentinfo disqus byline skip-link print-only hidden tags taglist author-bio signup "
+    "navbar complementary contentinfo disqus byline skip-link print-only hidden taglist author-bio signup "
     "most-read more-stories trending navheader navfooter navset navpath navrow navigate navlink navpanel navlist "
     "topnav bottomnav subnav sidenav leftnav mainnav infobox tooltip titlearea package-header prev-next"
 )
+_AMBIGUOUS: Final = "sidebar side-bar comment tags"
+"""Names of boilerplate and of content: remarks of readers and those of a program's source, margins and boxes."""
 _WHOLE_BOILERPLATE: Final = "nav ad ads toc meta rail topbar ttc"
 _CONTENT: Final = (
     "entry-content post-content article-body articlebody story-body post-body article-content main-content maincontent "
@@ -58,6 +60,8 @@ _MAX_ITEM_DENSITY: Final = 0.5
 """Link density from which on text outside of paragraphs, or a list item, is a link to somewhere else."""
 _MIN_OTHER_SHARE: Final = 0.2
 """Text outside of what is marked as boilerplate, as a share of it, from which on the marks are trusted."""
+_MIN_MENU_DENSITY: Final = 0.8
+"""Link density of what is marked as boilerplate from which on it is a menu, and may be larger than all other text."""
 _NAMED_REGIONS: Final = (
     (tag_names.CONTENT, 0.5),
     (tag_names.ARTICLE, 0.5),
@@ -95,6 +99,7 @@ def _pack(name: str) -> int:
 def _build_tag_tables() -> kernel.TagTables:
     entries = sorted((_pack(tag), *effect) for effect, tags in _TAGS.items() for tag in tags.split())
     words = [(word, tag_names.NAMED, tag_names.ANY_WORD) for word in _BOILERPLATE.split()]
+    words += [(word, tag_names.AMBIGUOUS, tag_names.ANY_WORD) for word in _AMBIGUOUS.split()]
     words += [(word, tag_names.NAMED, tag_names.WHOLE_WORD) for word in _WHOLE_BOILERPLATE.split()]
     words += [(word, tag_names.CONTENT, tag_names.WHOLE_WORD) for word in _CONTENT.split()]
     words += [(word, tag_names.BROAD, tag_names.WHOLE_NAME) for word in _WHOLE_CONTENT.split()]
@@ -167,15 +172,25 @@ def _find_boilerplate(blocks: kernel.Blocks, plain: Numbers, density: npt.NDArra
     is_onward = (blocks.inside & tag_names.ONWARD) != 0
     boilerplate: Mask = is_onward & ((density > _MAX_LINK_DENSITY) | (blocks.chars < _LONG))
     # A name such as 'page-with-sidebar' on the outermost element says nothing; names within it do.
-    for bits in (_BOILERPLATE_REGIONS, tag_names.NAMED, tag_names.NESTED):
+    for bits in (_BOILERPLATE_REGIONS, tag_names.NAMED, tag_names.AMBIGUOUS, tag_names.NESTED):
         marked = ((blocks.inside & bits) != 0) & ~boilerplate
-        rest = int(plain[~marked & ~boilerplate].sum())
-        if rest >= _MIN_OTHER_SHARE * int(plain[marked].sum()) or (in_main & ~marked).any():
+        if bits == tag_names.AMBIGUOUS and _is_interleaved(marked, np.where(boilerplate, 0, plain)):
+            continue
+        rest, text = int(plain[~marked & ~boilerplate].sum()), int(plain[marked].sum())
+        is_menu = rest >= _MIN_REGION and text < (1 - _MIN_MENU_DENSITY) * int(blocks.chars[marked].sum())
+        if is_menu or rest >= _MIN_OTHER_SHARE * text or (in_main & ~marked).any():
             boilerplate |= marked
     bars = _find_bars(blocks, boilerplate)
     if len(bars) and int(plain[~boilerplate].sum()) >= 2 * int(plain[bars].sum()):
         boilerplate[bars] = True
     return boilerplate
+
+
+def _is_interleaved(marked: Mask, plain: Numbers) -> bool:
+    """Return whether some of the marked blocks have much of the other text before them, and much behind them."""
+    before = np.cumsum(np.where(marked, 0, plain))
+    enough = _MIN_OTHER_SHARE * int(before[-1])
+    return bool((marked & (before >= enough) & (before <= before[-1] - enough)).any())
 
 
 def _find_bars(blocks: kernel.Blocks, is_boilerplate: Mask) -> npt.NDArray[np.intp]:

@@ -41,6 +41,8 @@ class _MediaExtractor:
         self._caption = ""
         self._player = ("", "")
         self._lookups = _MAX_BLOCK_LOOKUPS
+        self._images = flat.triples(RowKind.IMAGE, _MAX_ROWS)
+        """Source, alternative text and label of the images that come next."""
 
     def visit(self, index: int, row: Row) -> None:
         """Report what a row shows, or enter the figure that it begins."""
@@ -60,13 +62,14 @@ class _MediaExtractor:
         self._caption = self._flat.row_text(captions[0], _MAX_TEXT) if captions else ""
 
     def _visit_image(self, index: int, row: Row) -> None:
-        text = self._value(row, 1) or self._value(row, 2)
+        source, alternative, label = next(self._images)
+        text = one_line(alternative, _MAX_TEXT) or one_line(label, _MAX_TEXT)
         in_figure = index < self._figure_end
         if not text and not (in_figure and self._caption):
             if row[VALUE_2] > 0 and not in_figure:
                 return  # an empty alternative text marks a decoration
             text = self._surrounding_text(row[ROW_NUMBER]) or self._heading(index)
-        self._report(index, self._flat.value(row, 0), "image", text)
+        self._report(index, source, "image", text)
 
     def _visit_media(self, index: int, row: Row) -> None:
         source, text, third = (self._flat.value(row, number).strip() for number in range(3))
@@ -88,17 +91,17 @@ class _MediaExtractor:
         self._lookups -= 1
         return one_line(self._flat.block_at(offset), _MAX_HEADING) if self._lookups >= 0 else ""
 
-    def _value(self, row: Row, number: int) -> str:
-        return one_line(self._flat.value(row, number), _MAX_TEXT)
-
     def _heading(self, index: int) -> str:
         """Return the heading that a row stands under."""
         position = bisect_left(self._headings, index, key=lambda heading: heading[0])
-        return self._flat.row_text(self._headings[position - 1][1], _MAX_HEADING) if position else ""
+        if not position:
+            return ""
+        return one_line(self._flat.row_text(self._headings[position - 1][1], _MAX_HEADING), _MAX_TEXT)
 
     def _report(self, index: int, source: str, kind: str, text: str) -> None:
-        if source:
-            caption = self._caption if index < self._figure_end else ""
-            self._handler(
-                source, kind, one_line(f"{text}. {caption}" if text and caption else text or caption, _MAX_TEXT)
-            )
+        if not source:
+            return
+        caption = self._caption if index < self._figure_end else ""
+        if caption:
+            text = one_line(f"{text}. {caption}" if text else caption, _MAX_TEXT)
+        self._handler(source, kind, text)

@@ -12,7 +12,7 @@ from periplus.parse.formats.feed_page import strip_markup
 from periplus.parse.html.flat_page import FlatPage, RowKind
 from periplus.parse.html.media_extraction import extract_media
 from periplus.parse.kernels.html_state import ROW_BEGIN, ROW_END, ROW_NUMBER
-from periplus.parse.link_collector import resolve_url
+from periplus.parse.link_collector import make_resolver
 from periplus.parse.text_cleanup import one_line, parse_iso_date
 from periplus.records import Media
 
@@ -76,7 +76,7 @@ class StructuredData:
         """False if the page states that access must be paid for."""
         self.facts: dict[tuple[str, str], None] = {}
         self.media: dict[str, Media] = {}
-        self._base = base
+        self._resolve = make_resolver(base)
 
     def add_fact(self, key: str, value: str) -> None:
         """Add a fact, unless there are enough."""
@@ -88,7 +88,7 @@ class StructuredData:
         """Add an image, audio, video or text track; of several texts the longest is kept."""
         if not reference or reference.startswith("data:") or len(self.media) >= _MAX_MEDIA:
             return
-        url = resolve_url(reference, self._base)
+        url = self._resolve(reference)
         media = self.media.get(url)
         if url and (media is None or len(media.text) < len(text)):
             self.media[url] = Media(url, kind, text)

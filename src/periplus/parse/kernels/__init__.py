@@ -7,6 +7,7 @@ __all__ = [
     "html_end_tags",
     "html_entities",
     "html_extras",
+    "html_links",
     "html_rows",
     "html_start_tags",
     "html_state",

@@ -13,7 +13,7 @@ import numpy as np
 from periplus.accel import njit
 from periplus.accel.pointers import borrow
 from periplus.parse.kernels import html_tags
-from periplus.parse.kernels.html_columns import gather_values
+from periplus.parse.kernels.html_columns import gather_rows, gather_values
 from periplus.parse.kernels.html_elements import GLOBAL_ATTRIBUTES, record_element
 from periplus.parse.kernels.html_end_tags import close_tag
 from periplus.parse.kernels.html_rows import append_title
@@ -367,3 +367,4 @@ def warm() -> None:
     scan_page(np.frombuffer(b"<p>x", np.uint8), build_tables(), state, text)
     merge_segments(state, text, text, np.empty(192, np.int64))
     gather_values(state, 0, 2, 1, 1, 1, text, text)
+    gather_rows(state, np.zeros(0, np.int64), 2, 1, 1, text, text)

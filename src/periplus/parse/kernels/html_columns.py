@@ -10,7 +10,7 @@ from periplus.accel.simd import LANES, copy_lanes
 from periplus.parse.kernels.html_state import ROW_BEGIN, ROW_COUNT, ROW_KIND, ROW_TABLE, ROW_WIDTH
 from periplus.parse.kernels.html_tables import NEWLINE, SPACE
 
-__all__ = ["gather_values"]
+__all__ = ["gather_rows", "gather_values"]
 
 _TEXT = np.int64(ROW_BEGIN)
 
@@ -60,28 +60,71 @@ def _gather_values(
 ) -> tuple[int, int]:  # pragma: no cover - compiled
     count, used = np.int64(0), np.int64(0)
     for row in range(state[ROW_COUNT]):
-        entry = ROW_TABLE + ROW_WIDTH * row
-        if state[entry + ROW_KIND] != kind:
+        if state[ROW_TABLE + ROW_WIDTH * row + ROW_KIND] != kind:
             continue
         if count >= max_pieces:
             break
-        for number in range(columns):
-            begin, end = state[entry + column + 2 * number], state[entry + column + 2 * number + 1]
-            if column == _TEXT:
-                begin, end = _trim_breaks(source, begin, end)
-            end = max(begin, end)  # NEXT_ROW takes the place of the third value in some rows
-            if end - begin > max_length:
-                end = begin + max_length
-                while end > begin and source[end] >= 128 and source[end] < 192:
-                    end -= 1
-            first = used + 1 if count > 0 else used
-            if first + end - begin <= room:
-                if count > 0:
-                    out[used] = 0
-                _write_piece(source, begin, end, out, first, column == _TEXT)
-            used = first + end - begin
-            count += 1
+        used = _gather_row(state, row, column, columns, max_length, source, out, room, count, used)
+        count += columns
     return count, used
+
+
+@njit(cache=True, nogil=True)
+def _gather_row(
+    state: Any,
+    row: int,
+    column: int,
+    columns: int,
+    max_length: int,
+    source: Any,
+    out: Any,
+    room: int,
+    count: int,
+    used: int,
+) -> int:  # pragma: no cover - compiled
+    """Write columns of one row behind `count` pieces of `used` bytes; return the length of all of them."""
+    entry = ROW_TABLE + ROW_WIDTH * row
+    for number in range(columns):
+        begin, end = state[entry + column + 2 * number], state[entry + column + 2 * number + 1]
+        if column == _TEXT:
+            begin, end = _trim_breaks(source, begin, end)
+        end = max(begin, end)  # NEXT_ROW takes the place of the third value in some rows
+        if end - begin > max_length:
+            end = begin + max_length
+            while end > begin and source[end] >= 128 and source[end] < 192:
+                end -= 1
+        first = used + 1 if count + number > 0 else used
+        if first + end - begin <= room:
+            if count + number > 0:
+                out[used] = 0
+            _write_piece(source, begin, end, out, first, column == _TEXT)
+        used = first + end - begin
+    return used
+
+
+@njit(cache=True, nogil=True)
+def gather_rows(
+    state: Any, rows: Any, column: int, columns: int, max_length: int, source: Any, out: Any
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Write columns of the given rows one behind the other; everything else is as in `gather_values`.
+
+    Parameters
+    ----------
+    state, column, columns, max_length, source, out
+        As in `gather_values`.
+    rows
+        Numbers of the rows.
+
+    Returns
+    -------
+    How many pieces there are, and their length; -1 and the length they would take if `out` is too short.
+    """
+    room = len(out) - LANES
+    numbers, pieces, used = borrow(state), np.int64(0), np.int64(0)
+    for row in rows:
+        used = _gather_row(numbers, row, column, columns, max_length, borrow(source), borrow(out), room, pieces, used)
+        pieces += columns
+    return (pieces if used <= room else np.int64(-1)), used
 
 
 @njit(cache=True, nogil=True)

@@ -1,3 +1,3 @@
-"""Kernels of HTML pages: blocks of text, and what the names in their tags mean."""
+"""Kernels of HTML pages: blocks of text, what the names in their tags mean, and frames."""
 
-__all__ = ["tag_names", "text_blocks"]
+__all__ = ["frame_tags", "tag_names", "text_blocks"]

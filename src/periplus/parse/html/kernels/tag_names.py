@@ -5,9 +5,19 @@ from typing import Any
 import numpy as np
 
 from periplus.accel import njit
-from periplus.parse.kernels.html_tables import DOUBLE_QUOTE, EQUALS, GREATER_THAN, NEWLINE, SINGLE_QUOTE, SPACE, TAB
+from periplus.parse.kernels.html_tables import (
+    COLON,
+    DOUBLE_QUOTE,
+    EQUALS,
+    GREATER_THAN,
+    NEWLINE,
+    SINGLE_QUOTE,
+    SPACE,
+    TAB,
+)
 
 __all__ = [
+    "AMBIGUOUS",
     "ARTICLE",
     "ASIDE",
     "BROAD",
@@ -28,13 +38,14 @@ __all__ = [
 
 ANY_WORD, WHOLE_WORD, WHOLE_NAME, ROLE = range(4)
 """Where a word of the table may be: at the start of a word, as a whole word, as a whole name; as a role."""
-NAV, ASIDE, FOOTER, HEADER, ARTICLE, MAIN, FORM, NAMED, CONTENT, NAMELESS, ONWARD, BROAD, NESTED = (
-    1 << bit for bit in range(13)
+NAV, ASIDE, FOOTER, HEADER, ARTICLE, MAIN, FORM, NAMED, CONTENT, NAMELESS, ONWARD, BROAD, NESTED, AMBIGUOUS = (
+    1 << bit for bit in range(14)
 )
 """Regions that a block is in. NAMED (boilerplate) and CONTENT: by the class, id or role of an element; the names of
 NAMELESS elements describe the page and are not read. ONWARD: the block has a link to the previous or next page, to the
 one above, or to the contents, as its rel attribute or its access key states. BROAD: in an element called content.
-NESTED: in an element with a name of boilerplate within another such element."""
+NESTED: in an element with a name of boilerplate within another such element. AMBIGUOUS: in an element with a name that
+some give to boilerplate and others to content, such as comment. An element that its style hides is NAMED."""
 _MAX_NAME_PARTS = 2
 """Parts of an id that may name boilerplate; one of more parts is made from a heading, such as 'how-to-add-tags'."""
 
@@ -106,6 +117,19 @@ def is_onward_link(data: Any, begin: int, end: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
+def _hides(data: Any, at: int, end: int) -> bool:
+    """Return whether a style begins with display: none, in quotes or not."""
+    if at < end and (data[at] == DOUBLE_QUOTE or data[at] == SINGLE_QUOTE):
+        at += 1
+    if at + 12 > end or data[at] | 32 != 100 or data[at + 1] | 32 != 105 or data[at + 6] | 32 != 121:
+        return False
+    at += 7
+    while at + 4 < end and (data[at] == SPACE or data[at] == COLON):
+        at += 1
+    return data[at] | 32 == 110 and data[at + 1] | 32 == 111 and data[at + 3] | 32 == 101
+
+
+@njit(cache=True, nogil=True)
 def _count_parts(data: Any, at: int, end: int, quote: int) -> int:
     """Return how many words joined by hyphens, dots or underscores an attribute's value has."""
     parts = 1
@@ -141,6 +165,11 @@ def classify_names(
         byte = data[at] | 32
         at_start = data[at - 1] == SPACE or data[at - 1] == NEWLINE or data[at - 1] == TAB
         long = at_start and at + 6 < end and data[at + 5] == EQUALS and byte == 99 and data[at + 1] | 32 == 108
+        if at_start and byte == 115 and at + 6 < end and data[at + 5] == EQUALS and data[at + 1] | 32 == 116:
+            at += 6
+            if _hides(data, at, end):
+                bits |= NAMED
+            continue
         short = at_start and data[at + 2] == EQUALS and byte == 105 and data[at + 1] | 32 == 100
         role = at_start and data[at + 4] == EQUALS and byte == 114 and data[at + 1] | 32 == 111
         if not (long or short or role):
@@ -155,7 +184,7 @@ def classify_names(
             if at_start:
                 letter = np.int64(data[at] | 32)
                 for word in range(first_words[letter], first_words[letter + 1]):
-                    if is_heading and word_bits[word] & NAMED:
+                    if is_heading and word_bits[word] & (NAMED | AMBIGUOUS):
                         continue
                     if (role or is_whole[word] != ROLE) and _matches_word(
                         data, at, end, words, starts, word, is_whole[word]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from periplus.accel import njit
 from periplus.accel.pointers import borrow
 from periplus.parse.html.kernels.tag_names import (
+    AMBIGUOUS,
     ARTICLE,
     BROAD,
     CONTENT,
@@ -289,10 +290,10 @@ def _scan_all(
                 region &= ~NAMELESS
                 inherited = bits[depth]
                 if region & MAIN:  # What declares itself the content is none of what is around it.
-                    inherited &= ~(NAMED | NESTED)
+                    inherited &= ~(NAMED | NESTED | AMBIGUOUS)
                 if region & BROAD and inherited & BROAD:  # The inner of two is the content.
                     region |= CONTENT
-                if region & NAMED and inherited & NAMED:
+                if region & (NAMED | AMBIGUOUS) and inherited & (NAMED | AMBIGUOUS):
                     region |= NESTED
                 if region & HEADER and inherited & (ARTICLE | MAIN):
                     region &= ~HEADER

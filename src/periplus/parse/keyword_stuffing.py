@@ -1,0 +1,66 @@
+"""Keyword stuffing: running text that says next to nothing but its keywords.
+
+A reference repeats its words too: 'const' is a fifth of a list of members, 'savepoint' a tenth of the page about it,
+and an index consists of names. So only running text counts: lines of ten words and more that are nearly all plain
+words, not code, signatures, names or numbers. And there a frequent word does not count, but that there are hardly any
+others, or that a phrase of two long words takes up a fifth of the text.
+
+Text without spaces between words, such as Japanese, is not judged.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Final
+
+__all__ = ["find_keyword_stuffing"]
+
+_MIN_WORDS: Final = 160
+"""Words of running text from which on a page is judged."""
+_MAX_WORDS: Final = 400
+"""Words whose vocabulary is counted."""
+_MIN_LINE: Final = 10
+_MIN_PLAIN_SHARE: Final = 0.85
+"""Words of a line of running text, and the share of them that are plain."""
+_MIN_VOCABULARY: Final = 0.045
+"""Different words per word. References that are made of one sentence, such as that of a numeric type, have 0.05."""
+_MAX_PHRASE_SHARE: Final = 0.2
+"""Share of the words that one phrase may take up. Among 140,000 pages of documentation, one has more than 0.17."""
+_LONG_WORD: Final = 4
+"""Characters of a word of a phrase; shorter ones are function words in most languages."""
+_MIN_FREQUENT: Final = 0.05
+"""Share of one long word in the text without which it is not looked at more closely: it would take too long."""
+_PLAIN_WORD: Final = re.compile(r"(?<!\S)[\"“«]?[^\W\d_]++(?:['’-][^\W\d_]++)*+[\"”»]?[.,;:!?…]*+(?!\S)")
+_WORD: Final = re.compile(r"[^\W\d_]+")
+
+
+def find_keyword_stuffing(text: str, words: list[bytes]) -> str:
+    """Return why a text is stuffed with keywords, or ''; `words` are all words of the text."""
+    if len(words) < _MIN_WORDS or not _has_frequent_word(words):
+        return ""
+    running = [word for line in _running_lines(text) for word in _WORD.findall(line)]
+    if len(running) < _MIN_WORDS:
+        return ""
+    first = running[:_MAX_WORDS]
+    vocabulary = set(first)
+    if len(vocabulary) < _MIN_VOCABULARY * len(first):
+        return f"only {len(vocabulary)} different words in {len(first)}"
+    phrases = Counter(pair for pair in pairwise(running) if min(map(len, pair)) >= _LONG_WORD)
+    for phrase, times in phrases.most_common(1):
+        if 2 * times > _MAX_PHRASE_SHARE * len(running):
+            return f"'{' '.join(phrase)}' {times} times in {len(running)} words"
+    return ""
+
+
+def _has_frequent_word(words: list[bytes]) -> bool:
+    least = _MIN_FREQUENT * len(words)
+    return any(count > least and len(word) > _LONG_WORD for word, count in Counter(words).items())
+
+
+def _running_lines(text: str) -> Iterator[str]:
+    """Yield the lines that consist of plain words."""
+    for line in text.split("\n"):
+        count = len(line.split())
+        if count >= _MIN_LINE and len(_PLAIN_WORD.findall(line)) >= _MIN_PLAIN_SHARE * count:
+            yield line
