@@ -1,6 +1,6 @@
 """Crawl speed: Periplus beside Scrapy on one loopback web of real-sized pages, one core each, and bare fetching.
 
-.venv/bin/python bench/crawl.py [--pages 100,300,1000] [--rounds 1] [--seen 1000000]
+.venv/bin/python bench/crawl.py [--pages 100,300,1000] [--share 1] [--rounds 1] [--seen 1000000]
 
 Each runs in a process of its own on one core; the web is rendered and compressed before, and served by the other core.
 Both obey robots.txt, hold the same number of requests under way, follow every link they find and keep the HTML on disk.
@@ -97,11 +97,11 @@ def prepare(what: str, web: BenchWeb) -> None:
     assert parse(sample, ParseSettings()) is not None
 
 
-def child(what: str, pages: int, port: int) -> None:
+def child(what: str, pages: int, share: float, port: int) -> None:
     """Run one crawler in this process, on one core, and print what came of it."""
     folder = Path(tempfile.mkdtemp(prefix="bench-crawl-"))
     try:
-        web = BenchWeb(pages)
+        web = BenchWeb(pages, share)
         prepare(what, web)
         began, used = time.monotonic(), time.process_time()
         found = {"ours": ours, "bare": bare, "scrapy": scrapy}[what](web, port, folder)
@@ -112,9 +112,10 @@ def child(what: str, pages: int, port: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def measure(what: str, pages: int, port: int, core: int) -> dict[str, float]:
+def measure(what: str, pages: int, share: float, port: int, core: int) -> dict[str, float]:
     """Run one crawler in a process of its own."""
     command = [sys.executable, __file__, "--child", what, "--pages", str(pages), "--port", str(port)]
+    command += ["--share", str(share)]
     ran = subprocess.run(
         command, stdout=subprocess.PIPE, check=True, preexec_fn=lambda: os.sched_setaffinity(0, {core})
     )
@@ -122,10 +123,10 @@ def measure(what: str, pages: int, port: int, core: int) -> dict[str, float]:
     return result
 
 
-def compare(pages: int, rounds: int, cores: list[int]) -> dict[str, Any]:
+def compare(pages: int, share: float, rounds: int, cores: list[int]) -> dict[str, Any]:
     """Measure all three on one web of so many pages."""
     server = subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("crawlweb.py")), str(pages)],
+        [sys.executable, str(Path(__file__).with_name("crawlweb.py")), str(pages), str(share)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         preexec_fn=lambda: os.sched_setaffinity(0, {cores[-1]}),
@@ -137,7 +138,7 @@ def compare(pages: int, rounds: int, cores: list[int]) -> dict[str, Any]:
         row: dict[str, Any] = {"pages": BenchWeb(pages).pages}
         row["page_bytes"] = ready["bytes"] // row["pages"]
         for what in ("scrapy", "ours", "bare"):
-            runs = [measure(what, pages, ready["port"], cores[0]) for _ in range(rounds)]
+            runs = [measure(what, pages, share, ready["port"], cores[0]) for _ in range(rounds)]
             best = min(runs, key=lambda run: run["cpu"])
             best["pages_per_second"] = max(run["pages"] / run["seconds"] for run in runs)
             best["pages_per_cpu_second"] = best["pages"] / best["cpu"]
@@ -175,13 +176,14 @@ def seen_bytes(count: int) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pages", default="100,300,1000", help="sizes of the web, parted by commas")
+    parser.add_argument("--share", type=float, default=1.0, help="size of pages: 1 is 110 kB, 0.14 is 15 kB")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--seen", default="1000000,10000000", help="URLs seen to measure the memory of, or nothing")
     parser.add_argument("--child", choices=("ours", "bare", "scrapy"), help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, default=0, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.child:
-        child(asked.child, int(asked.pages), asked.port)
+        child(asked.child, int(asked.pages), asked.share, asked.port)
         return
     cores = sorted(os.sched_getaffinity(0))
     seen = [seen_bytes(int(count)) for count in asked.seen.split(",") if count]
@@ -192,13 +194,13 @@ def main() -> None:
     print(f"{'pages':>7}{'':>10}{'pages/s':>10}{'per cpu s':>11}{'MB':>8}")
     rows = []
     for size in asked.pages.split(","):
-        row = compare(int(size), asked.rounds, cores)
+        row = compare(int(size), asked.share, asked.rounds, cores)
         rows.append(row)
         for what in ("scrapy", "ours", "bare"):
             one = row[what]
             speeds = f"{one['pages_per_second']:>10,.1f}{one['pages_per_cpu_second']:>11,.1f}"
             print(f"{row['pages']:>7,}{what:>10}{speeds}{one['memory_mb']:>8,.0f}", flush=True)
-    save("crawl", {"web": rows, "seen": seen, "connections": CONNECTIONS})
+    save("crawl" if asked.share == 1 else "crawl_small_pages", {"web": rows, "seen": seen, "connections": CONNECTIONS})
     # By core time: the machine may be busy with other work, which wall time would measure too.
     last = {what: rows[-1][what]["pages_per_cpu_second"] for what in ("scrapy", "ours", "bare")}
     print(f"{last['ours'] / last['scrapy']:.1f}x Scrapy pages/s, {last['ours'] / last['bare']:.0%} of bare fetch")

@@ -1,7 +1,8 @@
 """A loopback web of real-sized pages for the crawl benchmark: rendered before it listens, then only sent.
 
-Every page has about 100 kB of markup (a head with styles, scripts and structured data; navigation; an article; a
-footer) and about 150 links, most of them on every page of its host, as on real sites. Sizes vary log-normally.
+Every page has about 110 kB of markup (a head with styles, scripts and structured data; navigation; an article; a
+footer) and about 150 links, most of them on every page of its host, as on real sites. Sizes vary log-normally. With a
+`share` below 1 all parts of a page are that much smaller: 0.14 makes pages of 15 kB.
 """
 
 import asyncio
@@ -14,13 +15,15 @@ from html import escape
 from typing import Final
 
 PAGES_PER_HOST: Final = 50
-_NAVIGATION: Final = 45
+_NAVIGATION, _RELATED, _PARTNERS = 45, 39, 12
+"""Links of a page outside of its article."""
 
 
 class BenchWeb:
     """The pages of a web of `pages` pages, by host name and path; the same for the same numbers."""
 
-    def __init__(self, pages: int, seed: int = 7) -> None:
+    def __init__(self, pages: int, share: float = 1.0, seed: int = 7) -> None:
+        self._share = share
         self.hosts = max(2, pages // PAGES_PER_HOST)
         self.pages = self.hosts * PAGES_PER_HOST
         self._seed = seed
@@ -58,7 +61,10 @@ class BenchWeb:
     def render(self, host: int, page: int) -> bytes:
         """Write one page."""
         chance = random.Random(self._seed << 40 | host << 16 | page)
-        scale = min(3.0, max(0.3, chance.lognormvariate(0.0, 0.45)))
+        scale = self._share * min(3.0, max(0.3, chance.lognormvariate(0.0, 0.45)))
+        navigation, related, partners = (
+            max(5, int(self._share * count)) for count in (_NAVIGATION, _RELATED, _PARTNERS)
+        )
         out = ['<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n']
         title = escape(" ".join(chance.choices(self._words, k=6)).capitalize())
         out.append(f'<title>{title}</title>\n<meta name="description" content="{title}">\n')
@@ -70,17 +76,17 @@ class BenchWeb:
         start = chance.randrange(200)
         out += self._script[start : start + int(300 * scale)]
         out.append('</script></head>\n<body class="page"><header><nav class="menu menu--main"><ul>\n')
-        for number in range(_NAVIGATION):
+        for number in range(navigation):
             out.append(self._item(host, number))
         out.append("</ul></nav></header>\n<main><article>\n")
         out.append(f"<h1>{title}</h1>\n")
-        for number in range(int(34 * scale)):
+        for number in range(max(1, int(34 * scale))):
             out.append(self._paragraph(chance, host, number))
         out.append("</article>\n<aside><h2>More</h2><ul>\n")
-        for step in range(1, 40):
+        for step in range(1, related + 1):
             out.append(self._item(host, (page + step) % PAGES_PER_HOST))
         out.append("</ul></aside></main>\n<footer><ul>\n")
-        for number in range(12):
+        for number in range(partners):
             out.append(
                 f'<li class="foot"><a href="http://{self.name((host + number + 1) % self.hosts)}/">Partner</a></li>\n'
             )
@@ -161,4 +167,4 @@ async def _serve(answers: dict[bytes, bytes], plain: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(*answers_of(BenchWeb(int(sys.argv[1])))))
+    asyncio.run(_serve(*answers_of(BenchWeb(int(sys.argv[1]), float(sys.argv[2])))))

@@ -1,22 +1,34 @@
-"""Settings of what happens before the page store, limits of all processes together, and the cluster."""
+"""Settings of what happens before the page store: of all hosts, and of single ones."""
 
-from typing import Annotated
+import re
+from typing import Annotated, Any, Final
 
+import msgspec
 from msgspec import Meta
 
+from periplus.errors import SettingsError
 from periplus.settings_section import Section
 
 __all__ = [
-    "ClusterSettings",
     "CrawlSettings",
     "FetchSettings",
-    "FocusSettings",
     "FrontierSettings",
-    "LimitSettings",
+    "HostSettings",
     "ParseSettings",
-    "StorageSettings",
     "StoreSettings",
+    "read_host_settings",
 ]
+
+_TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}")
+_VALUE: Final = re.compile(r"[\t -~\x80-\U0010ffff]{0,8192}")
+_COOKIE: Final = re.compile(r"[!#-+\--:<-\[\]-~]{0,4096}")
+_PROXY: Final = re.compile(r"(?:https?|socks5h?)://(?:[^\s/@]+@)?[^\s/@]+")
+_KEY: Final = re.compile(r"\*|(?:\*\.)?[^\s/@*\"']{1,253}")
+_OWN_HEADERS: Final = frozenset(
+    {"accept-encoding", "authorization", "connection", "content-length", "cookie", "host", "proxy-authorization"}
+    | {"range", "te", "trailer", "transfer-encoding", "upgrade", "user-agent"}
+)
+"""Headers that have a setting of their own, or that libcurl has to set."""
 
 
 class FetchSettings(Section, frozen=True):
@@ -28,7 +40,20 @@ class FetchSettings(Section, frozen=True):
             description="User-Agent header of every request; rules of robots.txt are matched with its first word",
             min_length=1,
         ),
-    ] = "PeriplusBot/0.1 (+https://periplus.example/bot)"
+    ] = "PeriplusBot/0.1"
+    contact: Annotated[
+        str,
+        Meta(
+            description="How to reach the operator: a URL or an e-mail address, added to the User-Agent header; "
+            "needed to crawl hosts of others",
+            pattern=r"^(|https?://[^\s()]+|[^\s()@]+@[^\s()@]+)$",
+            max_length=200,
+        ),
+    ] = ""
+    own_hosts: Annotated[
+        tuple[str, ...],
+        Meta(description="Hosts and domains of the operator, which may be crawled without fetch.contact"),
+    ] = ()
     connections: Annotated[int, Meta(description="Number of concurrent requests", ge=1, le=4096)] = 64
     connect_timeout: Annotated[float, Meta(description="Timeout for a connection, in seconds", gt=0)] = 10.0
     timeout: Annotated[float, Meta(description="Timeout for a whole request, in seconds", gt=0)] = 30.0
@@ -48,6 +73,16 @@ class FetchSettings(Section, frozen=True):
         str, Meta(description="File of trusted certificates (PEM) for https, instead of the system's")
     ] = ""
 
+    @property
+    def agent(self) -> str:
+        """The User-Agent header: name, version and contact."""
+        return f"{self.user_agent} (+{self.contact})" if self.contact else self.user_agent
+
+    @property
+    def has_contact(self) -> bool:
+        """Whether the User-Agent header says how to reach the operator."""
+        return bool(self.contact) or "://" in self.user_agent or "@" in self.user_agent
+
 
 class FrontierSettings(Section, frozen=True):
     """Scheduling of requests, and politeness."""
@@ -57,8 +92,17 @@ class FrontierSettings(Section, frozen=True):
         float, Meta(description="Delay as a multiple of the last response time, if that is longer", ge=0)
     ] = 4.0
     max_delay: Annotated[
-        float, Meta(description="Maximum delay between two requests to one host, in seconds", ge=0)
+        float,
+        Meta(
+            description="Maximum delay between two requests to one host, in seconds, unless the host asks for more; "
+            "0 is no delay at all, for hosts of one's own",
+            ge=0,
+        ),
     ] = 60.0
+    max_crawl_delay: Annotated[
+        float,
+        Meta(description="Park hosts whose robots.txt asks for a Crawl-delay of more than this many seconds", ge=0),
+    ] = 900.0
     per_host: Annotated[
         int,
         Meta(description="Maximum number of queued URLs of one host in memory; further ones are queued on disk", ge=1),
@@ -103,6 +147,13 @@ class FrontierSettings(Section, frozen=True):
 class ParseSettings(Section, frozen=True):
     """Limits of parsing."""
 
+    robot: Annotated[
+        str,
+        Meta(
+            description="Name by which rules for robots in pages and headers address the crawler, besides 'periplus'; "
+            "none is the name in fetch.user_agent"
+        ),
+    ] = ""
     max_text: Annotated[int, Meta(description="Maximum number of characters of text stored for one page", ge=1000)] = (
         500_000
     )
@@ -156,6 +207,18 @@ class CrawlSettings(Section, frozen=True):
         int, Meta(description="Stop when the data folder has this many pages, earlier runs included", ge=1)
     ] = 100_000
     host_pages: Annotated[int, Meta(description="Maximum number of pages of one host", ge=1)] = 20_000
+    bytes: Annotated[
+        int,
+        Meta(
+            description="Stop when all bodies together have this many bytes, earlier runs included; 0 is no limit", ge=0
+        ),
+    ] = 0
+    host_bytes: Annotated[
+        int, Meta(description="Maximum size of all bodies of one host, in bytes; 0 is no limit", ge=0)
+    ] = 0
+    host_requests_per_day: Annotated[
+        int, Meta(description="Maximum number of requests to one host in a day (UTC); 0 is no limit", ge=0)
+    ] = 0
     shards: Annotated[
         int,
         Meta(
@@ -191,6 +254,9 @@ class CrawlSettings(Section, frozen=True):
         tuple[str, ...], Meta(description="Only hosts of these top-level domains, e.g. ch,de; none is no limit")
     ] = ()
     blocklist: Annotated[str, Meta(description="File of hosts and domains, one per line, that are never fetched")] = ""
+    log_mb: Annotated[
+        int, Meta(description="Maximum size of the crawl log with its older part, in MB; 0 writes none", ge=0)
+    ] = 100
     max_url: Annotated[int, Meta(description="Maximum length of a URL, in characters", ge=32)] = 1_024
     commit_seconds: Annotated[
         float, Meta(description="Interval between commits (fsync) of the page store, in seconds", gt=0)
@@ -203,6 +269,12 @@ class CrawlSettings(Section, frozen=True):
     forms: Annotated[
         int, Meta(description="Maximum number of requests that fill in forms, for one host; 0 ignores forms", ge=0)
     ] = 0
+    release: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Fetch what is held back: a region that 'periplus crawl --held' lists, a host, or '*' for all"
+        ),
+    ] = ()
     recrawl: Annotated[bool, Meta(description="Revisit stored pages too, those most likely to have changed first")] = (
         False
     )
@@ -217,168 +289,102 @@ class CrawlSettings(Section, frozen=True):
     ] = ""
 
 
-class FocusSettings(Section, frozen=True):
-    """The topic of a focused crawl."""
+class HostSettings(Section, frozen=True):
+    """Settings of single hosts: `[host."example.org"]`, `[host."*.example.org"]` (its subdomains), `[host."*"]` (all).
 
-    topic: Annotated[
-        str, Meta(description="Words that describe the topic; a minus sign drops the topic of an earlier run")
-    ] = ""
-    pages: Annotated[
-        tuple[str, ...],
-        Meta(description="Examples of the topic: URLs, files of URLs, or files that are such pages"),
-    ] = ()
-    least: Annotated[
-        float,
-        Meta(description="Minimum estimated relevance of a link, 0 to 1; links below it are fetched last", ge=0, le=1),
-    ] = 0.35
-    patience: Annotated[
-        float,
-        Meta(description="How long to wait for a host with relevant links before others are fetched, in seconds", ge=0),
-    ] = 2.0
+    The most specific section of a host counts, as a whole. Credentials are sent to the host of the section only.
+    """
 
-
-class LimitSettings(Section, frozen=True):
-    """Memory, disk space and bandwidth of a whole `up`, `crawl` or `serve`, all of its processes together."""
-
-    memory_mb: Annotated[
-        int,
-        Meta(description="Memory of all processes together, in MB; near it the crawl pauses; 0 is no limit", ge=0),
+    delay: Annotated[
+        float, Meta(description="Minimum delay between two requests, in seconds; -1 is frontier.delay", ge=-1)
+    ] = -1.0
+    pages: Annotated[int, Meta(description="Maximum number of pages; 0 is crawl.host_pages", ge=0)] = 0
+    bytes: Annotated[int, Meta(description="Maximum size of all bodies, in bytes; 0 is crawl.host_bytes", ge=0)] = 0
+    per_day: Annotated[
+        int, Meta(description="Maximum number of requests a day (UTC); 0 is crawl.host_requests_per_day", ge=0)
     ] = 0
-    disk_gb: Annotated[
-        float,
-        Meta(
-            description="Size of the data folder, in GB; near it the crawl pauses, search goes on; 0 is no limit", ge=0
-        ),
-    ] = 0.0
-    disk_reserve_mb: Annotated[
-        int,
-        Meta(description="Space of the file system that is left free, in MB; below it the crawl pauses", ge=0),
-    ] = 64
-    bandwidth_mbit: Annotated[
-        float,
-        Meta(description="Bandwidth of all fetches together, in Mbit/s, as received; 0 is no limit", ge=0),
-    ] = 0.0
-
-
-class ClusterSettings(Section, frozen=True):
-    """The cluster: shards, replicas, the resources of its processes and their messages."""
-
-    address: Annotated[
+    scope: Annotated[
         str,
         Meta(
-            description="Address of a running Ray cluster, e.g. 10.0.0.1:6379 or auto; none starts one on this machine"
+            description="always: in scope, whatever the seeds; never: not fetched; none: as crawl.scope",
+            pattern="^(|always|never)$",
         ),
     ] = ""
-    nodes: Annotated[
-        int, Meta(description="Number of Ray nodes on this machine, where cluster.address is not set", ge=1, le=64)
-    ] = 3
-    name: Annotated[
-        str,
-        Meta(
-            description="Name of the cluster; several may run in one Ray cluster", pattern="^[a-z0-9][a-z0-9-]{0,62}$"
-        ),
-    ] = "periplus"
-    shards: Annotated[
-        int, Meta(description="Number of shards of a new cluster; see periplus cluster resize", ge=1, le=4096)
-    ] = 4
-    replicas: Annotated[
-        int, Meta(description="Number of replicas of each shard that answer queries, on different nodes", ge=1, le=16)
-    ] = 2
-    brokers: Annotated[
-        int, Meta(description="Number of brokers: each serves the search page and the API", ge=1, le=256)
-    ] = 1
-    key_file: Annotated[
-        str,
-        Meta(
-            description="File with the key that signs all messages, the same on every node; none is cluster.key in the "
-            "data folder"
-        ),
+    paths: Annotated[tuple[str, ...], Meta(description="Only paths that begin with one of these")] = ()
+    include: Annotated[tuple[str, ...], Meta(description="Only URLs that match one of these patterns")] = ()
+    exclude: Annotated[tuple[str, ...], Meta(description="No URLs that match one of these patterns")] = ()
+    headers: Annotated[dict[str, str], Meta(description="Further request headers, e.g. { X-Team = 'search' }")] = (
+        msgspec.field(default_factory=dict)
+    )
+    cookies: Annotated[dict[str, str], Meta(description="Cookies, e.g. { session = '4711' }")] = msgspec.field(
+        default_factory=dict
+    )
+    user: Annotated[str, Meta(description="User name of basic authentication")] = ""
+    password: Annotated[str, Meta(description="Password of basic authentication")] = ""
+    password_file: Annotated[
+        str, Meta(description="File whose first line is the password, instead of host.password")
     ] = ""
-    node_folder: Annotated[
-        str,
-        Meta(
-            description="Folder on every node for the files of its shards, which can be restored from storage; none is "
-            "the data folder"
-        ),
+    over_http: Annotated[
+        bool, Meta(description="Send headers, cookies and password over plain http too, where others can read them")
+    ] = False
+    proxy: Annotated[
+        str, Meta(description="Proxy, e.g. http://proxy.example:3128 or socks5h://[USER:PASSWORD@]127.0.0.1:1080")
     ] = ""
-    bind: Annotated[
-        str,
-        Meta(description="Address that shards, replicas and mailboxes listen on; none is that of the node in Ray"),
-    ] = ""
-    first_port: Annotated[
-        int, Meta(description="First port of shards, replicas and mailboxes; 0 is any free port", ge=0, le=65_535)
-    ] = 0
-    ports: Annotated[int, Meta(description="Number of ports from cluster.first_port on", ge=1, le=65_535)] = 1_000
-    crawl_cpus: Annotated[float, Meta(description="CPU cores that Ray reserves for a crawl shard", ge=0)] = 1.0
-    build_cpus: Annotated[float, Meta(description="CPU cores that Ray reserves for the build of a shard", ge=0)] = 1.0
-    replica_cpus: Annotated[float, Meta(description="CPU cores that Ray reserves for a replica", ge=0)] = 1.0
-    broker_cpus: Annotated[float, Meta(description="CPU cores that Ray reserves for a broker", ge=0)] = 1.0
-    crawl_memory_mb: Annotated[int, Meta(description="Memory that Ray reserves for a crawl shard, in MB", ge=0)] = 0
-    build_memory_mb: Annotated[
-        int, Meta(description="Memory that Ray reserves for the build of a shard, in MB", ge=0)
-    ] = 0
-    replica_memory_mb: Annotated[int, Meta(description="Memory that Ray reserves for a replica, in MB", ge=0)] = 0
-    deadline: Annotated[
-        float,
-        Meta(
-            description="Time in which shards answer a query, in seconds; an answer without the late ones names them",
-            gt=0,
-        ),
-    ] = 0.4
-    hedge_quantile: Annotated[
-        float,
-        Meta(
-            description="A query is sent to a second replica of a shard when the first takes longer than this quantile "
-            "of its recent response times; 1 is never",
-            gt=0,
-            le=1,
-        ),
-    ] = 0.95
-    hedge_share: Annotated[
-        float, Meta(description="Maximum share of requests that are sent to a second replica", ge=0, le=1)
-    ] = 0.1
-    connections: Annotated[
-        int, Meta(description="Number of connections of a broker to each replica", ge=1, le=1024)
-    ] = 8
-    max_message_mb: Annotated[
-        int, Meta(description="Maximum size of a message between processes, in MB", ge=1, le=1024)
-    ] = 64
-    replay_seconds: Annotated[
-        float,
-        Meta(
-            description="Age, in seconds, above which a signed message is refused; clocks may differ by as much", gt=0
-        ),
-    ] = 60.0
-    heartbeat_seconds: Annotated[
-        float,
-        Meta(description="Interval in which the coordinator looks at nodes, shards and replicas, in seconds", gt=0),
-    ] = 2.0
+
+    @property
+    def has_credentials(self) -> bool:
+        """Whether anything is sent that others must not see."""
+        return bool(self.headers or self.cookies or self.user)
+
+    def __repr__(self) -> str:
+        """Return the names of the fields that are set, but no values: some are secret."""
+        names = [name for name in self.__struct_fields__ if getattr(self, name) not in (-1.0, 0, "", (), {}, False)]
+        return f"HostSettings({', '.join(names)})"
 
 
-class StorageSettings(Section, frozen=True):
-    """The storage of a cluster: a shared disk or an object store."""
+def read_host_settings(tables: Any, source: str) -> dict[str, HostSettings]:
+    """Return the settings of hosts from the `host` table of a settings file; errors never show values."""
+    hint = 'Write [host."example.org"] with settings of docs/settings.md.'
+    if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
+        raise SettingsError(f"'host' {source} is not a table of hosts.", hint)
+    return {key: _read_host(key, table, f'[host."{key[:80]}"] {source}') for key, table in tables.items()}
 
-    url: Annotated[
-        str,
-        Meta(
-            description="Storage of a cluster: file:///FOLDER on a disk that all nodes share, or s3://BUCKET/PREFIX; "
-            "none is the folder 'storage' in the data folder"
-        ),
-    ] = ""
-    endpoint: Annotated[
-        str,
-        Meta(
-            description="Address of an object store other than that of AWS, e.g. http://10.0.0.5:9000; keys are read "
-            "from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-        ),
-    ] = ""
-    region: Annotated[str, Meta(description="Region of the bucket", min_length=1)] = "us-east-1"
-    timeout: Annotated[float, Meta(description="Timeout of one request to the storage, in seconds", gt=0)] = 30.0
-    retry_seconds: Annotated[
-        float,
-        Meta(description="Time in which a failed request to the storage is repeated, in seconds; 0 is never", ge=0),
-    ] = 120.0
-    upload_seconds: Annotated[
-        float,
-        Meta(description="Interval in which a shard that runs is uploaded to the storage, in seconds", gt=0),
-    ] = 30.0
+
+def _read_host(key: str, table: dict[str, Any], where: str) -> HostSettings:
+    if not _KEY.fullmatch(key):
+        raise SettingsError(f"{where}: this is not the name of a host.", "Write a host, '*.example.org' or '*'.")
+    unknown = [name for name in table if name not in HostSettings.__struct_fields__]
+    if unknown:
+        names = ", ".join(HostSettings.__struct_fields__)
+        raise SettingsError(f"{where}: unknown setting '{unknown[0][:80]}'.", f"There are: {names}.")
+    try:
+        settings = msgspec.convert(table, HostSettings, strict=False)
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"{where} has a wrong value: {error}.", "See docs/settings.md.") from None
+    fault = _fault_of(key, settings)
+    if fault:
+        raise SettingsError(f"{where}: {fault}")
+    return settings
+
+
+def _fault_of(key: str, settings: HostSettings) -> str:
+    """Return what is wrong with the settings of a host, '' if nothing is."""
+    if key == "*" and (settings.cookies or settings.user or settings.headers):
+        return "headers, cookies and passwords are sent to named hosts only."
+    for name, value in settings.headers.items():
+        if not _TOKEN.fullmatch(name) or not _VALUE.fullmatch(value):
+            return f"'{name[:40]}' is not a header of one line."
+        if name.lower() in _OWN_HEADERS:
+            return f"the header '{name}' cannot be set here."
+    for name, value in settings.cookies.items():
+        if not _TOKEN.fullmatch(name) or not _COOKIE.fullmatch(value):
+            return f"'{name[:40]}' is not a cookie (no blanks, commas, quotes, semicolons or backslashes)."
+    if (settings.password or settings.password_file) and not settings.user:
+        return "a password needs a user."
+    if settings.password and settings.password_file:
+        return "give password or password_file, not both."
+    if ":" in settings.user or not _VALUE.fullmatch(settings.user + settings.password):
+        return "user or password contains a character that basic authentication cannot send."
+    if settings.proxy and not _PROXY.fullmatch(settings.proxy):
+        return "proxy is not a URL of scheme http, https, socks5 or socks5h."
+    return ""

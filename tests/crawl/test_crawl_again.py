@@ -114,3 +114,15 @@ def test_several_runs_a_day_share_the_looks_of_a_day():
             look(history, due.address.url, 900 + hour / 24, 1)
             looked += 1
     assert looked == 10
+
+
+def test_nothing_due_has_a_reason():
+    history = CrawlHistory()
+    assert "no page has been stored" in history.explain_none(0.0, 10)
+    for number in range(5):
+        look(history, f"http://a.test/{number}", 0, number)
+    assert history.select_due(60.0, 1) == []
+    assert "5 stored pages, the first is due in about" in history.explain_none(60.0, 1)
+    for number in range(5):
+        look(history, f"http://a.test/{number}", 1, number)
+    assert "crawl.recrawl_per_day allows 5" in history.explain_none(DAY + 60.0, 5)

@@ -85,7 +85,7 @@ def test_what_was_learned_moves(tmp_path):
         state.outlinks.traps.state.noise[host] = ["sid"]
         state.outlinks.traps.state.votes[f"{host} sid"] = 3
         state.outlinks.traps.state.copied[host] = (50, 50)
-        state.duplicates.urls[7_000 + number] = f"http://{host}/copy"
+        state.duplicates.urls.add(7_000 + number, f"http://{host}/copy")
         state.duplicates.near.add(simhash(number), 7_000 + number)
     state.outlinks.traps.refresh_mirrors()
     state.outlinks.lists.add(99)
@@ -128,7 +128,7 @@ def test_parts_are_bounded_and_a_long_queue_is_split(tmp_path, monkeypatch):
     for number in range(10):
         state.robots.import_entries([CachedRobots(f"http://{host}:{number}", 2e3, b"x" * 250, 9e2)])
         state.outlinks.traps.state.votes[f"{host} {number}"] = 1
-        state.duplicates.urls[number] = f"http://{host}/{number}"
+        state.duplicates.urls.add(number, f"http://{host}/{number}")
     before = urls_of(state)
     others, parts = move(state, tmp_path)
     assert urls_of(others[1]) == before

@@ -47,6 +47,7 @@ def test_links_are_filtered():
     assert found(outlinks, visit(page)) == [
         "http://www.here.test/a",
         "http://other.here.test/b",
+        "http://www.here.test/a/b/a/b/a/b/a/b/",
         "http://www.here.test/file.html",
         "http://www.here.test/.gz",
     ]

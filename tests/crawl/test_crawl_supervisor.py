@@ -133,7 +133,7 @@ def test_a_crawl_that_another_program_begins(server, fast, fake_web, tmp_path, s
     control.stop()
     wait_for(lambda: not control.status()["running"])
     assert len(control.status().get("shards", ())) == (shards if shards > 1 else 0)
-    wait_for(lambda: "The crawl has ended" in (data / "crawl" / "crawl.log").read_text())
+    wait_for(lambda: "The crawl has ended" in (data / "crawl" / "detached.log").read_text())
 
 
 def test_a_shard_that_never_comes_up_is_given_up_with_its_log(server, fast, fake_web, tmp_path):

@@ -38,21 +38,6 @@ def test_a_parameter_that_makes_a_difference_stays():
         assert rewritten(traps, url) == url
 
 
-def test_calendars_end_and_dated_articles_do_not():
-    traps = Traps()
-    assert not traps.rejects(parse_address("http://a.test/2024/05/"))
-    for odd in ("/3024/05/", "/1850/1/", "/calendar?month=2999-01", "/99999/3/"):
-        assert traps.rejects(parse_address("http://a.test" + odd)), odd
-    for fine in ("/2024/05/the-old-pier", "/1850/01/letters-home", "/article/123456", "/forum/1234/56", "/p/2020-12"):
-        assert not traps.rejects(parse_address("http://a.test" + fine)), fine
-    for month in range(240):
-        traps.learn(visit(f"http://a.test/{2000 + month // 12}/{month % 12 + 1}/", f"month {month}"))
-        traps.learn(visit(f"http://a.test/{2000 + month // 12}/{month % 12 + 1}/story-of-{'x' * (month + 1)}", "s"))
-    assert traps.rejects(parse_address("http://a.test/2021/1/"))
-    assert not traps.rejects(parse_address("http://b.test/2021/1/"))
-    assert not traps.rejects(parse_address("http://a.test/2021/1/another-story"))
-
-
 def test_twins_are_one_after_three_pages_agree():
     traps = Traps()
     for number in range(3):

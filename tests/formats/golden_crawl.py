@@ -14,6 +14,7 @@ from periplus.crawl.crawl_state import CrawlState
 from periplus.crawl.crawl_statistics import CrawlStatistics
 from periplus.crawl.crawl_status import CrawlStatus, read_status, write_status
 from periplus.crawl.policies.form_filler import HostForms
+from periplus.crawl.policies.original_urls import FILE_URLS, OriginalUrls
 from periplus.crawl.reported_visits import POSITION_FILE, read_position
 from periplus.crawl.sharding.mailbox import (
     ForwardedLink,
@@ -99,6 +100,9 @@ def _use_every_state(memory: CrawlState) -> None:
     """Leave hosts busy, ready, held, waiting to try again, given up, parked, deferred, and with URLs on disk."""
     frontier = memory.frontier
     frontier.best_first = None
+    # A Crawl-delay was cut at the maximum when these files were written.
+    asked = frontier.delays.seconds
+    frontier.delays.seconds = lambda host: min(60.0, asked(host))  # type: ignore[method-assign]
     names = ("busy", "ready", "held", "again", "given-up", "parked", "behind")
     frontier.add([_due(f"http://{name}.test/{n}", 100.0 - n) for n in range(2) for name in names])
     frontier.add([_due(f"http://disk.test/{n}", -n) for n in range(9)])
@@ -121,6 +125,9 @@ def _end(memory: CrawlState, due: FetchRequest, now: float) -> None:
         frontier.suspend(due, now)
     elif name == "given-up":
         frontier.done(due, Outcome.CONNECT, now, 0.1)
+    elif name == "behind":
+        memory.outlinks.regions.note_held(due.address, "its pages repeat what the site has")
+        frontier.hold(due, now)
     elif name == "again":
         frontier.done(due, Outcome.SERVER_ERROR, now, 0.5, retry_after=900_000.0)
     elif name in ("ready", "busy", "disk"):
@@ -162,7 +169,7 @@ def read_crawl(folder: Path) -> Any:
     parcel = read_message(mailbox_dir(folder, 1) / "inbox" / "00-00001700000000000000.parcel")
     return {
         "topology": content(topology),
-        "state": _without_weights(_without_mail(plain(msgspec.to_builtins(state)))),
+        "state": _without_regions(_without_weights(_without_mail(plain(msgspec.to_builtins(state))))),
         "hosts": _frontier_fields(unpack(state.frontier)),
         "next": plain(next_state.seeds),
         "recovered": _recovered(folder),
@@ -178,12 +185,12 @@ def read_crawl(folder: Path) -> Any:
 
 
 def _without_pause(status: Any) -> Any:
-    """Return a status as editions had it before a crawl could be paused by a limit, unless it is."""
+    """Return a status as editions had it before a crawl could be paused by a limit or hold URLs back."""
     if isinstance(status, list):
         return [_without_pause(part) for part in status]
     if not isinstance(status, dict):
         return status
-    return {name: _without_pause(part) for name, part in status.items() if name != "paused" or part}
+    return {name: _without_pause(part) for name, part in status.items() if name not in ("paused", "held") or part}
 
 
 def _frontier_fields(snapshot: FrontierSnapshot) -> Any:
@@ -192,13 +199,22 @@ def _frontier_fields(snapshot: FrontierSnapshot) -> Any:
     for row, host in zip(fields[4], snapshot.hosts, strict=True):
         reserved = host.state in (HostState.RESERVED, HostState.SUSPENDED_RESERVED)
         deferred, tail = host.state is HostState.DEFERRED, row[12:]
+        if not host.held and not host.held_chunks:  # as before format 3
+            tail = tail[:-2]
         row[:] = [row[0], *row[2:8], host.is_suspended(), *row[8:12], deferred, *tail, reserved]
     return fields
 
 
+def _without_regions(state: dict[str, Any]) -> dict[str, Any]:
+    """Return a snapshot as editions had it before regions were learned, unless there are any."""
+    return {name: value for name, value in state.items() if name != "regions" or value["regions"]}
+
+
 def _without_mail(state: Any) -> Any:
-    """Return a snapshot without the mail of a shard in a cluster, which one machine does not write."""
+    """Return a snapshot without mail, usage of limited hosts and files of URLs, which this one does not have."""
     assert not state.pop("mail")
+    assert not state.pop("original_files")
+    assert not state.pop("usage")
     return state
 
 
@@ -222,10 +238,31 @@ def _recovered(folder: Path) -> Any:
         while (due := frontier.next(now)) is not None:
             order.append([due.address.url, due.depth, due.attempt])
             frontier.done(due, Outcome.OK, now, 0.1)
-            now += 100.0
+            now += 10_000.0
         statistics = plain(frontier.statistics())
         frontier.close()
+    statistics = {name: value for name, value in statistics.items() if name != "held" or value}
     return {"order": order, "statistics": statistics, "totals": plain(memory.totals)}
+
+
+def write_originals(folder: Path) -> None:
+    """Enter as many URLs as a file has."""
+    table = OriginalUrls(folder / "crawl" / "originals")
+    for number in range(FILE_URLS):
+        table.add(7 * number + (number << 32), f"http://harbour.test/{number}")
+    assert len(table.files) == 1
+
+
+def read_originals(folder: Path) -> Any:
+    """Return some of the URLs."""
+    place = folder / "crawl" / "originals"
+    head = (place / "00000000.urls").read_bytes()[:20]
+    table = OriginalUrls.load(place, {}, [int.from_bytes(head[12:], "little")])
+    return {
+        "size": len(table),
+        "urls": plain(dict(list(table.items())[::1_000])),
+        "last": table.get(8_191 * (7 + (1 << 32))),
+    }
 
 
 def write_passive(folder: Path) -> None:
@@ -260,6 +297,7 @@ FORMATS = (
         unnumbered=("crawl/spill/*",),
         unread=("store/*", "crawl/seeds.txt", "crawl/control", "crawl/shard-01/seeds.txt", "periplus.json"),
     ),
+    GoldenFormat("originals", write_originals, read_originals),
     GoldenFormat(
         "passive",
         write_passive,

@@ -72,7 +72,8 @@ class Naive:
             return
         host.crawl_delay = delay
         host.failures = host.failures + 1 if outcome in FAILURES else 0
-        space = min(self.wanted.max_delay, max(self.wanted.delay, delay, self.wanted.delay_factor * elapsed))
+        usual = min(self.wanted.max_delay, max(self.wanted.delay, self.wanted.delay_factor * elapsed))
+        space = max(usual, delay)
         pause = min(after, 3600) if after else min(600.0, self.wanted.back_off * 2 ** max(0, host.failures - 1))
         host.next_time = max(host.next_time, now + space)
         if outcome in RETRYABLE - {Outcome.SERVER_ERROR}:

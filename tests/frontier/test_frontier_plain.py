@@ -58,8 +58,15 @@ def test_new_hosts_do_not_starve_old_ones():
 def test_the_slow_and_the_demanding_are_left_alone_longer():
     frontier = Frontier(FrontierSettings(delay=1.0, delay_factor=4.0, max_delay=60.0))
     frontier.add([due(f"http://a.test/{n}") for n in range(9)])
-    for elapsed, delay, expected in [(0.1, None, 1.0), (2.0, None, 8.0), (0.1, 20.0, 20.0), (0.1, 1e9, 60.0)]:
-        now = 1000.0 * expected
+    now = 0.0
+    for elapsed, delay, expected in [
+        (0.1, None, 1.0),
+        (2.0, None, 8.0),
+        (100, None, 60.0),
+        (0.1, 20.0, 20.0),
+        (0.1, 600.0, 600.0),
+    ]:
+        now += 1000.0
         taken = frontier.next(now)
         assert taken is not None
         frontier.done(taken, Outcome.OK, now, elapsed, delay=delay)
@@ -180,3 +187,43 @@ def test_a_million_urls_take_little_memory():
     assert len(seen._runs) <= 12
     assert len(seen._newest) < 65_536
     assert not seen.unseen(keys[:5000].tolist())
+
+
+def test_a_url_that_waits_is_not_queued_again_for_a_revisit(tmp_path):
+    frontier = Frontier(FrontierSettings(delay=0.0, back_off=100.0, per_host=4), tmp_path / "spill")
+    frontier.add([due(f"http://a.test/{n}", float(-n)) for n in range(12)])
+    first = frontier.next(1.0)
+    assert first is not None
+    frontier.done(first, Outcome.BUSY, 1.0, 0.0)  # waits for a retry
+    second = frontier.next(101.0)
+    assert second is not None  # in flight
+    assert frontier.statistics().spilled > 0
+    before = frontier.statistics().waiting
+    frontier.add_revisits([due(f"http://a.test/{n}", 100.0) for n in range(12)] * 2)
+    assert frontier.statistics().waiting == before
+    frontier.add_revisits([due("http://a.test/new")] * 2)
+    assert frontier.statistics().waiting == before + 1
+
+
+def test_a_port_that_refuses_does_not_delay_another():
+    frontier = Frontier(FrontierSettings(delay=1.0, back_off=30.0))
+    frontier.add([due("http://a.test/1", 9), due("http://a.test/2", 8), due("http://a.test:8091/", 1)])
+    refused = frontier.next(10.0)
+    assert refused is not None
+    frontier.done(refused, Outcome.CONNECT, 10.0, 0.0)
+    other = frontier.next(11.0)
+    assert other is not None
+    assert other.address.port == 8091
+    frontier.done(other, Outcome.OK, 11.0, 0.0)
+    assert frontier.next(12.0) is None
+    assert frontier.wait(12.0) == pytest.approx(28.0)
+    assert frontier.statistics().waiting == 2
+
+
+def test_a_host_with_one_port_that_refuses_is_left_alone():
+    frontier = Frontier(FrontierSettings(delay=1.0, back_off=30.0))
+    frontier.add([due("http://a.test/1"), due("http://a.test/2")])
+    refused = frontier.next(10.0)
+    assert refused is not None
+    frontier.done(refused, Outcome.CONNECT, 10.0, 0.0)
+    assert frontier.wait(10.0) == pytest.approx(30.0)

@@ -191,3 +191,22 @@ def test_many_rules_agree_with_a_naive_twin(lines: list[tuple[bool, str]], path:
             best = max(best, (len(rule), allow))
     body = "User-agent: *\n" + "".join(f"{'Allow' if allow else 'Disallow'}: {rule}\n" for allow, rule in lines)
     assert rules(body).allows("/" + path) is best[1]
+
+
+@pytest.mark.parametrize(
+    ("agent", "line", "matches"),
+    [
+        ("MyBot2/1.0 (+http://a.test)", "MyBot2", True),
+        ("MyBot2/1.0", "mybot2/3", True),
+        ("MyBot2/1.0", "MyBot", True),
+        ("MyBot2/1.0", "MyBot3", False),
+        ("My Crawler/1.0", "My Crawler", True),
+        ("My Crawler/1.0", "my crawler/2", True),
+        ("My Crawler/1.0", "My Reader", False),
+        ("MyBot/1.0", "MyBot2", True),
+        ("MyBot/1.0", "MyBots", False),
+    ],
+)
+def test_a_configured_name_matches_its_own_group(agent: str, line: str, matches: bool) -> None:
+    parsed = parse_robots(f"User-agent: {line}\nDisallow: /".encode(), agent, any_name=True)
+    assert parsed.allows("/x") is not matches

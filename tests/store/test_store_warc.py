@@ -3,8 +3,11 @@
 import contextlib
 import gzip
 import io
+import zlib
 from pathlib import Path
 
+import brotli
+import msgspec
 import pytest
 import zstandard
 from fastwarc.warc import ArchiveIterator, WarcRecordType
@@ -17,6 +20,7 @@ from periplus.errors import BadFile, CorruptFile
 from periplus.records import FetchRequest, FetchResult, Outcome
 from periplus.settings import StoreSettings
 from periplus.store import PageStore, read_warc
+from periplus.store.warc.warc_reader import check_record
 from periplus.store.warc.warc_writer import info_record
 
 SUITE = Path(__file__).parents[3] / "shared" / "data" / "suites" / "warc"
@@ -291,3 +295,29 @@ def test_a_response_whose_digest_is_wrong_is_an_error_and_is_not_imported(tmp_pa
     assert "wrong digest, left out: 1" in caplog.text
     assert [page.body for page in read_warc(bare)] == [b"<p>body 8</p>", b"<p>body 0</p>"]
     assert "wrong digest: 1" in caplog.text
+
+
+@pytest.mark.parametrize("compression", ["gzip", "zstd"])
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br"])
+def test_a_body_is_stored_as_it_was_sent_and_read_decoded(tmp_path, compression, encoding):
+    body = b"<p>" + b"tide " * 2_000
+    encode = {"gzip": gzip.compress, "deflate": zlib.compress, "br": brotli.compress}[encoding]
+    result = make_result(1, body, headers=(("content-encoding", encoding), ("content-type", "text/html")))
+    result = msgspec.structs.replace(result, raw=encode(body))
+    with PageStore.open(tmp_path, StoreSettings(compression=compression), write=True) as store:
+        record = store.append(make_record(1), result)
+        assert store.read_response(record).body == body
+        assert check_record(store.read_response_record(record)) == ""
+    path = next(tmp_path.glob("pages-*.warc.*"))
+    assert result.raw in plain(path)
+    assert [page.body for page in read_warc(path)] == [body]
+    stream = io.BytesIO(plain(path))
+    responses = [record for record in WarcioIterator(stream, check_digests="raise") if record.rec_type == "response"]
+    assert len(responses) == 1
+
+
+def test_a_body_of_unknown_encoding_is_stored_decoded(tmp_path):
+    """Headers without the body as it was sent: the record must not claim an encoding."""
+    path = store_of(tmp_path, "zstd", 1, headers=(("content-encoding", "gzip"),))
+    assert b"x-crawler-content-encoding: gzip" in plain(path)
+    assert [page.body for page in read_warc(path)] == [b"<p>body 0</p>"]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from periplus.errors import BadUrl
 from periplus.hashing import fingerprint_text
-from periplus.url import in_scope, parse_address
+from periplus.url import parse_address
 from periplus.url.canonical import canonical_address
 
 BASE = "https://www.example.co.uk/a/b/index.html?q=1"
@@ -158,16 +158,6 @@ def test_hostile_strings_are_bounded(text: str) -> None:
     except BadUrl:
         return
     assert parse_address(found.url) == found
-
-
-def test_scopes() -> None:
-    seed = parse_address("https://www.example.co.uk/")
-    sister, stranger = parse_address("http://shop.example.co.uk/x"), parse_address("http://other.co.uk/")
-    assert in_scope(seed, seed, "host")
-    assert not in_scope(sister, seed, "host")
-    assert in_scope(sister, seed, "domain")
-    assert not in_scope(stranger, seed, "domain")
-    assert in_scope(stranger, seed, "web")
 
 
 TEXTS = st.text(alphabet=st.characters(codec=None), max_size=60)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 from periplus.cli.console import clean, echo, format_bytes, format_count
 
 if TYPE_CHECKING:
-    from periplus.app import CrawlRun, CrawlStatistics, ShardStatus
+    from periplus.app import CrawlRun, CrawlStatistics, HeldRegion, HostQueue, ShardStatus
 
-__all__ = ["crawl_block", "crawl_line", "echo_status", "echo_summary", "format_errors"]
+__all__ = ["crawl_block", "crawl_line", "echo_held", "echo_queue", "echo_status", "echo_summary", "format_errors"]
 
 _WIDTH: Final = 100
 
@@ -42,6 +42,8 @@ def crawl_block(statistics: "CrawlStatistics", shards: "Sequence[ShardStatus]" =
         lines.append(f"{failed:>9,} without a page: {format_errors(statistics.errors)}{gone}")
     if statistics.paused:
         lines.append(f"   paused {statistics.paused}")
+    if statistics.idle:
+        lines.append(f"  waiting {clean(statistics.idle)}")
     if statistics.slowest:
         slow = ", ".join(f"{clean(host)} {seconds:.2f} s" for host, seconds in statistics.slowest[:3])
         lines.append(f"  slowest {slow}")
@@ -75,8 +77,25 @@ def echo_summary(run: "CrawlRun") -> None:
     echo(f"{fetched} fetched, {duplicates:,} duplicates, {statistics.waiting:,} URLs waiting.")
     if run.errors:
         echo("Without a page: " + format_errors(run.errors) + ".")
+    if statistics.held:
+        echo(
+            f"{format_count(statistics.held, 'URL')} held back, whose like brought nothing new: periplus crawl --held."
+        )
     for remark in statistics.notes:
         echo(clean(remark))
+
+
+def echo_held(regions: "Sequence[HeldRegion]") -> None:
+    """Print what a crawl holds back, the largest region first."""
+    if not regions:
+        echo("Nothing is held back.")
+        return
+    for region in regions:
+        echo(
+            f"{clean(region.region)}: {format_count(region.held, 'URL')} held back, because {region.reason} "
+            f"({region.barren:,} of {region.pages:,} pages without anything new). Such as {clean(region.example)}"
+        )
+    echo("To fetch them: periplus crawl --release REGION, --release HOST or --release '*'.")
 
 
 def echo_status(folder: Path, status: dict[str, Any]) -> None:
@@ -89,8 +108,22 @@ def echo_status(folder: Path, status: dict[str, Any]) -> None:
         echo(f"Shard {shard['number']} (process {shard['process']}) is {shard['state']}: {_figures(shard)}.")
     if status.get("paused"):
         echo(f"It is paused by a limit, and goes on when there is room. {status['paused']}")
+    for remark in status.get("notes", ()):
+        echo(clean(remark))
     if status["errors"]:
         echo("Without a page: " + format_errors(status["errors"]) + ".")
+
+
+def echo_queue(queue: "HostQueue") -> None:
+    """Print what waits at a host."""
+    disk = f", {queue.on_disk:,} of them on disk" if queue.on_disk else ""
+    when = f", next in {queue.next_seconds:,.0f} s" if queue.next_seconds >= 1 else ""
+    delay = f", Crawl-delay {queue.crawl_delay:g} s" if queue.crawl_delay else ""
+    failed = f", {format_count(queue.failures, 'failure')} in a row" if queue.failures else ""
+    state = queue.state.replace("_", " ")
+    echo(f"{clean(queue.host)} is {state}: {format_count(queue.waiting, 'URL')} waiting{disk}{when}{delay}{failed}.")
+    for entry in queue.urls:
+        echo(f"{entry.rank:>8.2f}  {clean(entry.url)}")
 
 
 def _figures(status: dict[str, Any]) -> str:

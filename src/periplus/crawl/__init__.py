@@ -27,16 +27,20 @@ from periplus.crawl.crawl_status import CrawlStatus
 from periplus.crawl.crawler import Crawler
 from periplus.crawl.documents.parse_journal import check_journal
 from periplus.crawl.importer import ImportCount, import_jsonl, import_warc
+from periplus.crawl.inspection.queue_report import HostQueue, QueuedUrl, host_queue
+from periplus.crawl.inspection.url_lookup import UrlStatus, url_status
+from periplus.crawl.policies.contact import require_contact
+from periplus.crawl.regions.held_listing import held_regions
+from periplus.crawl.regions.regions import HeldRegion
 from periplus.crawl.sharding.cluster_crawler import ClusterCrawler
 from periplus.crawl.sharding.host_transfer import ForwardedPage, HostTransfer, TransferMessage, split_message
 from periplus.crawl.sharding.link_forwarder import LinkForwarder
-from periplus.crawl.sharding.mailbox import ForwardedLink, RobotsRequest, RobotsResponse, ShardMessage
+from periplus.crawl.sharding.mailbox import ForeignMessage, ForwardedLink, RobotsRequest, RobotsResponse, ShardMessage
 from periplus.crawl.sharding.page_transfer import PageExport
 from periplus.crawl.sharding.quotas import Quotas
 from periplus.crawl.sharding.shard import Control, Shard, SingleShard
 from periplus.crawl.sharding.supervisor import Supervisor
 from periplus.crawl.sharding.topology import HostPartitioner, count_shards, restore_topology, select_owned
-from periplus.crawl.url_lookup import UrlStatus, url_status
 
 __all__ = [
     "ClusterCrawler",
@@ -45,13 +49,17 @@ __all__ = [
     "CrawlStatistics",
     "CrawlStatus",
     "Crawler",
+    "ForeignMessage",
     "ForwardedLink",
     "ForwardedPage",
+    "HeldRegion",
     "HostPartitioner",
+    "HostQueue",
     "HostTransfer",
     "ImportCount",
     "LinkForwarder",
     "PageExport",
+    "QueuedUrl",
     "Quotas",
     "RobotsRequest",
     "RobotsResponse",
@@ -64,8 +72,11 @@ __all__ = [
     "check_journal",
     "check_snapshot",
     "count_shards",
+    "held_regions",
+    "host_queue",
     "import_jsonl",
     "import_warc",
+    "require_contact",
     "restore_topology",
     "select_owned",
     "send_command",

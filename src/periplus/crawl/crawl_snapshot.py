@@ -13,7 +13,10 @@ import msgspec
 from periplus.checksums import FileFault
 from periplus.crawl.focus.focus import FocusState
 from periplus.crawl.policies.form_filler import FormsState
+from periplus.crawl.policies.host_limits import HostUsage
+from periplus.crawl.policies.original_urls import check_original_files
 from periplus.crawl.policies.traps import TrapsState
+from periplus.crawl.regions.regions import RegionsState
 from periplus.crawl.reported_visits import VisitReportState
 from periplus.crawl.robots_cache import CachedRobots
 from periplus.errors import CorruptFile, DataError, NewerFormat
@@ -21,12 +24,21 @@ from periplus.files import read_file, write_atomically
 from periplus.frontier import check_frontier
 from periplus.hashing import fingerprint
 
-__all__ = ["CrawlSnapshot", "MailSnapshot", "Totals", "check_snapshot", "read_snapshot", "write_snapshot"]
+__all__ = [
+    "CrawlSnapshot",
+    "LongSnapshot",
+    "MailSnapshot",
+    "Totals",
+    "UsageSnapshot",
+    "check_snapshot",
+    "read_snapshot",
+    "write_snapshot",
+]
 
 _PREFIX: Final = struct.Struct("<8sIQ")
 _MAGIC: Final = b"PERICRAW"
-_VERSION: Final = 2
-"""Version 2: hosts of the frontier have a state; version 1 is read."""
+_VERSION: Final = 3
+"""Version 2: hosts of the frontier have a state; version 3: regions. Versions 1 and 2 are read."""
 
 
 class Totals(msgspec.Struct):
@@ -59,12 +71,14 @@ class CrawlSnapshot(msgspec.Struct, frozen=True):
     seeds: tuple[str, ...]
     robots: tuple[CachedRobots, ...]
     originals: dict[int, str]
+    """URLs by content, except those in files of their own."""
     lists: tuple[int, ...]
     lists_of_host: dict[str, int]
     links_to_host: dict[str, int]
     pages_of_host: dict[str, int]
     totals: Totals
     traps: TrapsState = msgspec.field(default_factory=TrapsState)
+    regions: RegionsState = msgspec.field(default_factory=RegionsState)
     forms: FormsState = msgspec.field(default_factory=FormsState)
     near: bytes = b""
     """Simhashes of pages with the fingerprints of their contents."""
@@ -79,13 +93,27 @@ class MailSnapshot(CrawlSnapshot, frozen=True):
     mail: bytes = b""
 
 
+class UsageSnapshot(MailSnapshot, frozen=True):
+    """The state of a crawl in which hosts have limits of bytes or of requests a day."""
+
+    usage: dict[str, HostUsage] = {}
+    """What was fetched from such hosts."""
+
+
+class LongSnapshot(UsageSnapshot, frozen=True):
+    """The state of a crawl with more pages than a snapshot has URLs of."""
+
+    original_files: tuple[int, ...] = ()
+    """The fingerprints of the files of URLs by content."""
+
+
 def write_snapshot(path: Path, state: CrawlSnapshot) -> None:
     """Replace the snapshot atomically."""
     body = msgspec.msgpack.encode(state)
     write_atomically(path, _PREFIX.pack(_MAGIC, _VERSION, fingerprint(body)) + body)
 
 
-def read_snapshot(path: Path) -> MailSnapshot | None:
+def read_snapshot(path: Path) -> LongSnapshot | None:
     """Read the snapshot, with empty mail if it has none; None if there is no file.
 
     Raise `CorruptFile` if it is damaged.
@@ -103,13 +131,13 @@ def read_snapshot(path: Path) -> MailSnapshot | None:
     if fingerprint(body) != checksum:
         raise CorruptFile(f"{path} is damaged.")
     try:
-        return msgspec.msgpack.decode(body, type=MailSnapshot)
+        return msgspec.msgpack.decode(body, type=LongSnapshot)
     except msgspec.MsgspecError as error:
         raise CorruptFile(f"{path} is unreadable: {error}.") from error
 
 
 def check_snapshot(path: Path) -> Iterator[FileFault]:
-    """Yield the faults of a snapshot and of the spill files beside it."""
+    """Yield the faults of a snapshot and of the files that it names."""
     try:
         snapshot = read_snapshot(path)
     except DataError as error:
@@ -117,3 +145,4 @@ def check_snapshot(path: Path) -> Iterator[FileFault]:
         return
     if snapshot is not None:
         yield from check_frontier(path, snapshot.frontier, path.parent / "spill")
+        yield from check_original_files(path.parent / "originals", snapshot.original_files)

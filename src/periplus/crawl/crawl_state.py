@@ -6,16 +6,29 @@ from pathlib import Path
 from typing import Final
 
 from periplus.checksums import add_text_checksum, split_text_checksum
-from periplus.crawl.crawl_snapshot import CrawlSnapshot, MailSnapshot, Totals, read_snapshot, write_snapshot
-from periplus.crawl.crawl_statistics import CrawlStatistics, RateMeter
+from periplus.crawl.crawl_snapshot import (
+    CrawlSnapshot,
+    LongSnapshot,
+    MailSnapshot,
+    Totals,
+    UsageSnapshot,
+    read_snapshot,
+    write_snapshot,
+)
+from periplus.crawl.crawl_statistics import WAITING, CrawlStatistics, RateMeter
 from periplus.crawl.fetch_records import DuplicateTable
 from periplus.crawl.focus.focus import FocusState, group_ranks_by_host, open_focus
 from periplus.crawl.outlinks import OutlinkExtractor
+from periplus.crawl.policies.host_limits import HostLimits
+from periplus.crawl.policies.host_table import HostTable
+from periplus.crawl.policies.original_urls import OriginalUrls
 from periplus.crawl.policies.traps import Traps
+from periplus.crawl.regions.held_requests import hold_back, release_earned
+from periplus.crawl.regions.regions import RegionTable
 from periplus.crawl.reported_visits import POSITION_FILE, VisitReportReader, read_position, write_position
 from periplus.crawl.revisits import CrawlHistory, history_of_record, read_history
 from periplus.crawl.robots_cache import RobotsCache
-from periplus.crawl.sharding.mailbox import ShardMessage
+from periplus.crawl.sharding.mailbox import ForeignMessage, ShardMessage
 from periplus.crawl.sharding.shard import LinkRouter, SingleShard
 from periplus.crawl.sharding.topology import read_topology, shard_dir
 from periplus.errors import BadUrl, CorruptFile, NoNetwork
@@ -29,6 +42,10 @@ from periplus.url import parse_address
 
 __all__ = ["CrawlState"]
 
+_IDLE_SECONDS: Final = 1.0
+"""Waits that are worth an explanation."""
+_MAX_FOREIGN_SEEDS: Final = 10_000
+"""Seeds above which those of other sites are ignored: the scope is checked against each."""
 _UNREACHABLE: Final = {Outcome.DNS.value, Outcome.CONNECT.value, Outcome.TIMEOUT.value}
 
 
@@ -48,10 +65,13 @@ class CrawlState:
         self.settings = settings
         self._spill = path.with_name("spill")
         self.frontier = Frontier(settings.frontier, self._spill)
+        self.host_table = HostTable(settings.host)
+        self.host_limits = HostLimits(settings, self.host_table)
         self.robots = RobotsCache(settings.fetch.user_agent)
-        self.outlinks = OutlinkExtractor(settings.crawl, ())
-        self._connect_reputation()
-        self.duplicates = DuplicateTable()
+        self.outlinks = OutlinkExtractor(settings.crawl, (), hosts=self.host_table)
+        self._connect_frontier()
+        self._originals = path.with_name("originals")
+        self.duplicates = DuplicateTable(OriginalUrls(self._originals))
         self.totals = Totals()
         self.pages_of_host: dict[str, int] = {}
         self.history = CrawlHistory()
@@ -92,10 +112,21 @@ class CrawlState:
                 state._replay(record, damaged)
         state.frontier.requeue_in_flight(now if start is not None else 0.0)
         state.frontier.revive()
+        state._release_named(settings.crawl.release)
         if settings.crawl.recrawl:
             state.history = read_history(state.router.read_records(store))
-            state._add_revisits(state.history.select_due(now, settings.crawl.recrawl_per_day))
+            due = state.history.select_due(now, settings.crawl.recrawl_per_day)
+            if not due:
+                state.notes.append(state.history.explain_none(now, settings.crawl.recrawl_per_day))
+            state._add_revisits(due)
         return state
+
+    def _release_named(self, names: Sequence[str]) -> None:
+        """Queue what is held back of the regions and hosts that the operator names."""
+        for name in names:
+            if not self.outlinks.regions.release(name) and not self.router.supervised:
+                self.notes.append(f"Nothing is held back under '{name}'; see periplus crawl --held.")
+        release_earned(self.frontier, self.outlinks.regions)
 
     def _add_revisits(self, requests: list[FetchRequest]) -> None:
         self.frontier.add_revisits(request for request in requests if self.router.owns(request.address.host))
@@ -108,7 +139,7 @@ class CrawlState:
         except (FileNotFoundError, ValueError, BadUrl):
             return []
 
-    def _restore(self, snapshot: MailSnapshot, stored: int) -> int:
+    def _restore(self, snapshot: LongSnapshot, stored: int) -> int:
         """Restore the state from a snapshot, and return the number of records that it reflects.
 
         A crawl in which no server has answered yet starts again from its seeds.
@@ -116,7 +147,8 @@ class CrawlState:
         if snapshot.visits > stored:
             raise CorruptFile(f"{self._path} reflects {snapshot.visits} records, but only {stored} are stored.")
         self.router.load_mail(snapshot.mail)
-        self.outlinks = OutlinkExtractor(self.settings.crawl, [parse_address(seed) for seed in snapshot.seeds])
+        seeds = [parse_address(seed) for seed in snapshot.seeds]
+        self.outlinks = OutlinkExtractor(self.settings.crawl, seeds, hosts=self.host_table)
         if not snapshot.totals.answered and snapshot.totals.outcomes and not self.router.supervised:
             self.frontier.add(self._seed_requests(self.outlinks.seeds))
             return snapshot.visits
@@ -124,16 +156,19 @@ class CrawlState:
         self.frontier = Frontier.load(snapshot.frontier, self.settings.frontier, self._spill)
         self.robots = RobotsCache(self.settings.fetch.user_agent, snapshot.robots)
         self.outlinks.traps = Traps(snapshot.traps)
+        self.outlinks.regions = RegionTable(snapshot.regions)
         self.outlinks.forms.state = snapshot.forms
         self.outlinks.lists.update(snapshot.lists)
         self.outlinks.lists_of_host.update(snapshot.lists_of_host)
         self.outlinks.links_to_host.update(snapshot.links_to_host)
-        self.duplicates = DuplicateTable(snapshot.originals, snapshot.near)
+        urls = OriginalUrls.load(self._originals, snapshot.originals, snapshot.original_files)
+        self.duplicates = DuplicateTable(urls, snapshot.near)
         self.totals = snapshot.totals
         self.visit_reports.state = snapshot.passive
         self.pages_of_host = snapshot.pages_of_host
+        self.host_limits.usage.update(snapshot.usage)
         self._focus_state = snapshot.focus
-        self._connect_reputation()
+        self._connect_frontier()
         return snapshot.visits
 
     def _open_focus(self, store: PageStore) -> None:
@@ -145,10 +180,14 @@ class CrawlState:
             focus.add_fetched_examples(store.find)
             self.add_seeds(list(focus.urls.values()))
 
-    def _connect_reputation(self) -> None:
-        """Connect the frontier with the counts of links to hosts, which determine their budgets."""
+    def _connect_frontier(self) -> None:
+        """Connect the frontier with the delays of hosts, and the counts of links to them, which determine budgets."""
+        if self.host_table:
+            self.frontier.delays.own = self.host_table.delay
         links = self.outlinks.links_to_host
         self.frontier.reputation = lambda name: links.get(name, 0)
+        frontier = self.frontier
+        self.outlinks.regions.seen = lambda key: frontier.seen(key)
 
     def learn_forwarded(self, record: FetchRecord) -> None:
         """Apply a record that another shard has fetched and counted: from now on, the page is revisited here."""
@@ -186,10 +225,14 @@ class CrawlState:
             # The priority of a queued URL rises with further links to it, and with the score of hubs that link to it.
             self.frontier.reprioritize(group_ranks_by_host(queued))
             self.frontier.reprioritize(focus.update_ranks())
+        release_earned(self.frontier, self.outlinks.regions)
 
     def accept_message(self, message: ShardMessage) -> None:
-        """Add the links and seeds that another shard has sent."""
+        """Add the links and seeds that another shard has sent; of another site, what is within the scope here."""
+        is_foreign = isinstance(message, ForeignMessage)
         for seed in message.seeds:
+            if is_foreign and len(self.outlinks.seeds) >= _MAX_FOREIGN_SEEDS:
+                break
             with contextlib.suppress(BadUrl):
                 self.outlinks.add_seed(parse_address(seed))
         requests = []
@@ -198,10 +241,11 @@ class CrawlState:
                 address = self.outlinks.traps.rewrite(parse_address(link.url))
             except BadUrl:
                 continue
+            if is_foreign and not self.outlinks.accepts(address, link.is_list):
+                continue
             if link.is_list:
                 self.outlinks.lists.add(address.key)
-            elif self.outlinks.traps.rejects(address):
-                continue
+            self.outlinks.regions.note_linked(address)
             self.outlinks.links_to_host[address.host] = self.outlinks.links_to_host.get(address.host, 0) + 1
             requests.append(FetchRequest(address, link.depth, link.rank, 0, link.hops))
         self.add(requests)
@@ -222,6 +266,7 @@ class CrawlState:
         totals.fetched += record.outcome is not Outcome.ROBOTS
         totals.bytes += record.bytes
         totals.copies += bool(record.duplicate_of)
+        self.host_limits.count(record, host)
         past = self.history.pages.get(record.key)
         if past is not None:
             # A change that a list reports later in this run has been seen by this fetch.
@@ -253,9 +298,16 @@ class CrawlState:
         self.frontier.add_revisits(request for request, _ in reported.revisits)
         return reported.read
 
-    def is_host_full(self, host: str) -> bool:
-        """Return whether a host has reached the limit of pages per host."""
-        return self.pages_of_host.get(host, 0) >= self.settings.crawl.host_pages
+    def hold_back(self, request: FetchRequest, now: float) -> bool:
+        """Hold back a request whose region has brought nothing new; sitemaps, seeds and revisits never are."""
+        key, outlinks = request.address.key, self.outlinks
+        if key in outlinks.lists or key in self.history.pages or outlinks.is_seed(request.address):
+            return False
+        return hold_back(self.frontier, outlinks.regions, request, now)
+
+    def holds(self, host: str, crawl_delay: float | None, now: float) -> bool:
+        """Return whether a host is left alone for the rest of this run; see `HostLimits`."""
+        return self.host_limits.holds(host, self.pages_of_host.get(host, 0), crawl_delay, now)
 
     def statistics(self, meter: RateMeter, busy: int, began: float, now: float) -> CrawlStatistics:
         """Return the figures of a crawl, with `busy` requests under way, that began its run at `began`."""
@@ -273,10 +325,20 @@ class CrawlState:
             seconds=now - began,
             copies=totals.copies,
             given_up=frontier.given_up,
+            held=frontier.held,
             recent=tuple(meter.recent),
-            slowest=tuple(self.frontier.slowest(3)),
-            notes=tuple(self.notes),
+            slowest=tuple(self.frontier.slowest.top(3)),
+            notes=(*self.notes, *self.host_limits.notes(), *(() if busy else self._idle(now))),
         )
+
+    def _idle(self, now: float) -> tuple[str, ...]:
+        """Return what is waited for while nothing is in flight, such as the delay of the only host."""
+        host = self.frontier.next_host()
+        if host is None or (seconds := host.soonest() - now) < _IDLE_SECONDS:
+            return ()
+        delay = f", its Crawl-delay is {host.crawl_delay:,.0f} s" if host.crawl_delay >= _IDLE_SECONDS else ""
+        failed = f", after {host.failures} failures" if host.failures else ""
+        return (f"{WAITING}{len(host):,} URLs wait for {host.name}, next in {seconds:,.0f} s{delay}{failed}",)
 
     def check_network(self, now: float) -> None:
         """Raise `NoNetwork` if no host ever answered, and nothing is left to try."""
@@ -297,7 +359,7 @@ class CrawlState:
             frontier=self.frontier.dump(),
             seeds=seeds,
             robots=self.robots.entries(now),
-            originals=self.duplicates.urls,
+            originals=self.duplicates.urls.newest,
             near=self.duplicates.near.dump(),
             lists=tuple(self.outlinks.lists),
             lists_of_host=self.outlinks.lists_of_host,
@@ -305,12 +367,20 @@ class CrawlState:
             pages_of_host=self.pages_of_host,
             totals=self.totals,
             traps=self.outlinks.traps.state,
+            regions=self.outlinks.regions.dump(),
             forms=self.outlinks.forms.state,
             passive=self.visit_reports.state,
             focus=self.outlinks.focus.dump() if self.outlinks.focus is not None else None,
         )
-        if mail := self.router.dump_mail():
-            snapshot = MailSnapshot(**{name: getattr(snapshot, name) for name in snapshot.__struct_fields__}, mail=mail)
+        mail, usage, files = self.router.dump_mail(), self.host_limits.usage, tuple(self.duplicates.urls.files)
+        grown = bool(mail or usage or files)
+        fields = {name: getattr(snapshot, name) for name in snapshot.__struct_fields__} if grown else {}
+        if files:
+            snapshot = LongSnapshot(**fields, mail=mail, usage=usage, original_files=files)
+        elif usage:
+            snapshot = UsageSnapshot(**fields, mail=mail, usage=usage)
+        elif mail:
+            snapshot = MailSnapshot(**fields, mail=mail)
         write_snapshot(path or self._path, snapshot)
         if path is None:
             with contextlib.suppress(CorruptFile):  # without the list of shards their positions are unknown

@@ -6,10 +6,12 @@ from typing import Final
 
 import msgspec
 
-__all__ = ["CrawlStatistics", "RateMeter", "sum_statistics"]
+__all__ = ["WAITING", "CrawlStatistics", "RateMeter", "idle_note", "sum_statistics"]
 
 _WINDOW: Final = 10.0
 _RECENT: Final = 5
+WAITING: Final = "Nothing is being fetched: "
+"""What the note begins with that says what is waited for."""
 
 
 class CrawlStatistics(msgspec.Struct, frozen=True):
@@ -37,8 +39,20 @@ class CrawlStatistics(msgspec.Struct, frozen=True):
     slowest: tuple[tuple[str, float], ...] = ()
     notes: tuple[str, ...] = ()
     """Messages for the operator, such as that a snapshot had to be rebuilt."""
+    held: int = 0
+    """URLs held back: their regions have brought nothing new (`periplus crawl --held`)."""
     paused: str = ""
     """Why the crawl is paused, if a limit of disk space or memory is the reason."""
+
+    @property
+    def idle(self) -> str:
+        """What is waited for, if nothing is being fetched; one of the notes."""
+        return idle_note(self.notes)
+
+
+def idle_note(notes: Sequence[str]) -> str:
+    """Return the note that says what is waited for, without its mark; '' if there is none."""
+    return next((note.removeprefix(WAITING) for note in notes if note.startswith(WAITING)), "")
 
 
 def sum_statistics(parts: Sequence[CrawlStatistics]) -> CrawlStatistics:
@@ -47,7 +61,7 @@ def sum_statistics(parts: Sequence[CrawlStatistics]) -> CrawlStatistics:
     for part in parts:
         for name, count in part.errors.items():
             errors[name] = errors.get(name, 0) + count
-    summed = ("pages", "fetched", "bytes", "waiting", "busy", "hosts", "seen", "copies", "given_up")
+    summed = ("pages", "fetched", "bytes", "waiting", "busy", "hosts", "seen", "copies", "given_up", "held")
     numbers: dict[str, int] = {name: sum(getattr(part, name) for part in parts) for name in summed}
     slowest = sorted((pair for part in parts for pair in part.slowest), key=lambda pair: -pair[1])
     return CrawlStatistics(

@@ -16,7 +16,10 @@ from periplus.crawl.crawl_state import CrawlState
 from periplus.crawl.crawl_statistics import CrawlStatistics, RateMeter
 from periplus.crawl.documents.document_parser import INTERRUPTED, DocumentParser
 from periplus.crawl.fetch_records import make_failure_record, make_page_record
+from periplus.crawl.inspection.crawl_log import CrawlLog
 from periplus.crawl.outlinks import parse_seed
+from periplus.crawl.policies.contact import name_robot, require_contact
+from periplus.crawl.policies.host_table import open_fetcher
 from periplus.crawl.policies.limit_watch import LimitWatch
 from periplus.crawl.robots_cache import robots_path
 from periplus.crawl.sharding.mailbox import ShardMessage
@@ -24,7 +27,6 @@ from periplus.crawl.sharding.robots_exchange import RobotsExchange
 from periplus.crawl.sharding.shard import Shard, SingleShard
 from periplus.crawl.sharding.topology import shard_dir
 from periplus.errors import BadInput, BadUrl, DiskFailed
-from periplus.fetch import Fetcher
 from periplus.files import lock_folder, open_data_folder
 from periplus.parse import ParsedDocument, is_supported
 from periplus.records import Address, FetchRecord, FetchRequest, FetchResult, Outcome
@@ -33,23 +35,15 @@ from periplus.store import PageStore, shard_folder
 
 __all__ = ["Crawler"]
 
-_MAX_WAIT: Final = 0.2
-"""Longest wait of one step, so that stopping and progress are prompt."""
-_GRACE: Final = 5.0
-"""Seconds that requests in flight get after `stop`."""
-_MAX_STARTS: Final = 500
-"""Requests that one step takes from the frontier at most."""
-_REPORT_SECONDS: Final = 1.0
-"""Between two readings of the visit report log, and between two writings of an unchanged status."""
-_CONTROL_SECONDS: Final = 0.05
-"""Between two polls for commands of the operator."""
-_MAIL_SECONDS: Final = 0.01
-"""Between two looks into the mailbox."""
+_MAX_WAIT: Final = 0.2  # longest wait of one step, so that stopping and progress are prompt
+_GRACE: Final = 5.0  # seconds that requests in flight get after `stop`
+_MAX_STARTS: Final = 500  # requests that one step takes from the frontier at most
+_REPORT_SECONDS: Final = 1.0  # between readings of the visit report log, and writings of an unchanged status
+_CONTROL_SECONDS: Final = 0.05  # between two polls for commands of the operator
+_MAIL_SECONDS: Final = 0.01  # between two looks into the mailbox
 _CONGESTION_PAUSE: Final = 0.05
-_REVIVE_SECONDS: Final = 3_600.0
-"""After which suspended hosts are tried again in the same run."""
-_CHECKPOINT_SHARE: Final = 20
-"""Snapshots take at most one part in this many of the time."""
+_REVIVE_SECONDS: Final = 3_600.0  # after which suspended hosts are tried again in the same run
+_CHECKPOINT_SHARE: Final = 20  # snapshots take at most one part in this many of the time
 
 
 class Crawler:
@@ -57,10 +51,10 @@ class Crawler:
 
     def __init__(self, folder: Path, settings: Settings, seeds: Iterable[str] = (), shard: Shard | None = None) -> None:
         self._folder = folder
-        self._settings = settings
+        self._settings = settings = name_robot(settings)
         self._shard: Shard = shard or SingleShard(folder)
         addresses = [parse_seed(text) for text in seeds]
-        self._fetcher = Fetcher(settings.fetch, is_supported, settings.limits.bandwidth_mbit * 125_000)
+        self._fetcher = open_fetcher(settings, is_supported)
         self._resources = contextlib.ExitStack()
         self._resources.callback(self._fetcher.close)
         self._closed = self._paused = False
@@ -92,6 +86,7 @@ class Crawler:
         self._store = PageStore.open(shard_folder(folder / "store", number), self._settings.store, write=True)
         self._resources.callback(self._store.close)
         self._limits = LimitWatch(folder, self._settings, self._store)
+        self._log = CrawlLog(shard_dir(folder, number), self._settings.crawl.log_mb)
         path = shard_dir(folder, number) / "frontier.bin"
         self._state = CrawlState.recover(path, self._settings, self._store, seeds, self._now(), self._shard)
         self._resources.callback(self._state.frontier.close)
@@ -100,6 +95,7 @@ class Crawler:
         self._fetcher.watch(self._documents.fileno())
         if not self._state.outlinks.seeds:
             raise BadInput(f"There is no crawl in {folder} to continue.", "Give at least one URL to begin at.")
+        require_contact(self._state.outlinks.seeds, self._settings.fetch)
         self._state.save(self._store.commit(), self._now())
 
     def __enter__(self) -> Self:
@@ -233,22 +229,21 @@ class Crawler:
                 time.sleep(_CONGESTION_PAUSE)
             return
         for _ in range(_MAX_STARTS):
-            if self._paused or self._fetcher.is_full() or self._documents.is_full():
-                return
-            if self._is_limit_reached(self._busy()):
+            is_full = self._fetcher.is_full() or self._documents.is_full()
+            if self._paused or is_full or self._is_limit_reached(self._busy()):
                 return
             request = self._state.frontier.next(now)
             if request is None:
                 return
-            self._start_request(request, now)
+            if not self._state.hold_back(request, now):
+                self._start_request(request, now)
 
     def _start_request(self, request: FetchRequest, now: float) -> None:
         state, address = self._state, request.address
-        if state.is_host_full(address.host):
-            state.frontier.suspend(request, now)
-            return
         rules = state.robots.rules(address.origin, now)
-        if self._documents.pop_interrupted(address):
+        if state.holds(address.host, rules.delay if rules else None, now):
+            state.frontier.suspend(request, now)
+        elif self._documents.pop_interrupted(address):
             failure = make_failure_record(request, Outcome.PARSE_FAILED, when=now, fault=INTERRUPTED)
             self._finish(request, failure, None)
         elif rules is None:
@@ -266,7 +261,8 @@ class Crawler:
 
     def _is_limit_reached(self, busy: int) -> bool:
         quota = self._shard.page_quota(self._settings.crawl.pages)
-        return self._stops > 0 or self._is_late() or self._pages() + busy >= quota
+        is_full = 0 < self._settings.crawl.bytes <= self._state.totals.bytes
+        return self._stops > 0 or is_full or self._is_late() or self._pages() + busy >= quota
 
     def _is_late(self, grace: float = 0.0) -> bool:
         minutes = self._settings.crawl.minutes
@@ -316,6 +312,7 @@ class Crawler:
     def _learn_robots(self, request: FetchRequest, result: FetchResult) -> list[FetchRequest]:
         """Process a robots.txt; the page that needs it waits for another turn, or fails as its robots.txt did."""
         now, state, origin = self._now(), self._state, request.address.origin
+        self._log.add_robots(result)
         host = result.request.address.host
         if host != request.address.host and self._shard.owns(host):
             state.frontier.release(host, result.outcome, now, result.elapsed)
@@ -323,7 +320,8 @@ class Crawler:
         if outcome not in (Outcome.OK, Outcome.REDIRECT):
             return self._finish(request, make_failure_record(request, outcome, result), None)
         rules = state.robots.rules(origin, now)
-        state.frontier.requeue(request, now, result.elapsed, rules.delay if rules else None)
+        delay = state.host_limits.crawl_delay(rules.delay) if rules else None
+        state.frontier.requeue(request, now, result.elapsed, delay)
         if rules is None or not self._settings.crawl.sitemaps:
             return []
         return state.outlinks.list_requests(rules.sitemaps, request.address.url)
@@ -339,11 +337,13 @@ class Crawler:
         state.frontier.done(request, record.outcome, now, record.elapsed, record.retry_after or None, ip=ip)
         if state.count(record, request.address.host):
             self._meter.count(record.url, now)
-        return state.outlinks.extract(record)
+        self._log.add(request, record, ip)
+        return self._log.note_links(state.outlinks.extract(record), record.url)
 
     def _persist(self) -> None:
         """Hand records to the operating system every step, to the disk and the snapshot at intervals."""
         self._store.flush()
+        self._log.flush()
         now, limits = self._now(), self._settings.crawl
         if now - self._reported >= _REPORT_SECONDS:
             self._reported = now

@@ -1,6 +1,6 @@
 """A crawl in a process of its own that outlives the one that started it, such as a server.
 
-Its arguments come by standard input; its output goes to `crawl/crawl.log`.
+Its arguments come by standard input; its output goes to `crawl/detached.log`.
 """
 
 import signal
@@ -37,7 +37,7 @@ class _CrawlArguments(msgspec.Struct):
 
 def start_detached(folder: Path, settings: Settings, seeds: Sequence[str]) -> None:
     """Start or continue a crawl in a new process. Raise `BadInput` with its error message if it does not start."""
-    log = folder / "crawl" / "crawl.log"
+    log = folder / "crawl" / "detached.log"
     with disk_errors(log):
         log.parent.mkdir(parents=True, exist_ok=True)
         file = log.open("wb")
@@ -78,7 +78,7 @@ def _crawl(arguments: _CrawlArguments) -> None:
         crawler = Supervisor(folder, arguments.settings, arguments.seeds, arguments.settings.crawl.shards)
     else:
         crawler = Crawler(folder, arguments.settings, arguments.seeds)
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, frame: crawler.stop())
     with share_health(folder):
         statistics = crawler.run()

@@ -7,6 +7,7 @@ from datetime import UTC
 import msgspec
 
 from periplus.crawl.policies.near_duplicates import NearDuplicateIndex, page_hash
+from periplus.crawl.policies.original_urls import OriginalUrls
 from periplus.errors import BadUrl
 from periplus.hashing import fingerprint
 from periplus.parse import ParsedDocument, extract_forms, parse, parse_list
@@ -20,14 +21,14 @@ __all__ = ["DuplicateTable", "make_failure_record", "make_page_record", "retry_a
 class DuplicateTable:
     """The first URL with each content. A page that names a canonical URL is entered under that one."""
 
-    def __init__(self, urls: dict[int, str] | None = None, near: bytes = b"") -> None:
-        self.urls = urls or {}
+    def __init__(self, urls: OriginalUrls | None = None, near: bytes = b"") -> None:
+        self.urls = urls if urls is not None else OriginalUrls()
         self.near = NearDuplicateIndex(near)
 
     def find_duplicate(self, content: int, url: str) -> str:
         """Return another URL with this content, or ''."""
-        original = self.urls.get(content, url)
-        return original if original != url else ""
+        original = self.urls.get(content)
+        return original if original is not None and original != url else ""
 
     def find_near_duplicate(self, simhash: int, url: str) -> str:
         """Return the URL of a page with a similar simhash, or ''."""
@@ -38,7 +39,7 @@ class DuplicateTable:
         """Enter the content of a page."""
         if record.page is None or record.duplicate_of or not record.content:
             return
-        self.urls.setdefault(record.content, _canonical(record.page, record.url))
+        self.urls.add(record.content, _canonical(record.page, record.url))
         if record.simhash and not record.near_duplicate_of and not (record.revisit and self.near.find(record.simhash)):
             self.near.add(record.simhash, record.content)
 

@@ -4,25 +4,28 @@ from collections.abc import Iterable
 from typing import Final
 
 from periplus.crawl.focus.focus import Focus, crawl_rank
+from periplus.crawl.policies.crawl_scope import CrawlScope
 from periplus.crawl.policies.form_filler import FormFiller
+from periplus.crawl.policies.host_table import HostTable
 from periplus.crawl.policies.traps import Traps
 from periplus.crawl.policies.url_filter import UrlFilter
+from periplus.crawl.regions.regions import RegionTable
 from periplus.errors import BadUrl
 from periplus.parse import is_supported
 from periplus.records import LIST_KIND, Address, FetchRecord, FetchRequest, Outcome, Page
 from periplus.score import LinkScorer, PageScorer
 from periplus.settings import CrawlSettings
-from periplus.url import in_scope, parse_address
+from periplus.url import parse_address
 
 __all__ = ["OutlinkExtractor", "parse_seed"]
 
 _MAX_HOPS: Final = 5
 _MAX_LISTS: Final = 100
 """Sitemaps and feeds of one host."""
-_MAX_REPEATS: Final = 4
-"""A path with this many equal segments is a trap."""
 _FORM_PENALTY: Final = 2.0
 _WEAK_PENALTY: Final = 1.0
+_BARREN_PENALTY: Final = 1_000.0
+"""What only pages without anything new link to comes behind all else of its host."""
 _LIST_BONUS: Final = 5.0
 _MAX_RECENT: Final = 200_000
 _RELEVANT: Final = 0.5
@@ -46,15 +49,26 @@ _UNREADABLE: Final = frozenset(name for kind, names in _TYPES.items() if not is_
 class OutlinkExtractor:
     """Extracts requests from fetch records. Checks scope, depth, URL length, file extension and traps."""
 
-    def __init__(self, settings: CrawlSettings, seeds: Iterable[Address], focus: Focus | None = None) -> None:
+    def __init__(
+        self,
+        settings: CrawlSettings,
+        seeds: Iterable[Address],
+        focus: Focus | None = None,
+        hosts: HostTable | None = None,
+    ) -> None:
         self._settings = settings
         self.focus = focus
         """The topic of a focused crawl, or None."""
         self.traps = Traps()
+        self.regions = RegionTable()
         self.forms = FormFiller(settings.forms)
-        self._filter = UrlFilter(settings)
+        self._hosts = hosts or HostTable({})
+        self._filter = UrlFilter(settings, self._hosts)
         self.seeds = list(seeds)
         self._seed_keys = {seed.key for seed in self.seeds}
+        self._scope = CrawlScope(settings.scope)
+        for seed in self.seeds:
+            self._scope.add(seed)
         self.lists: set[int] = set()
         """Keys of the URLs that are sitemaps or feeds."""
         self.lists_of_host: dict[str, int] = {}
@@ -62,7 +76,6 @@ class OutlinkExtractor:
         """Number of links from other hosts."""
         self._link_scorer = LinkScorer(settings.weights)
         self._page_scorer = PageScorer(settings.weights)
-        self._scope: dict[str, bool] = {}
         self._recent: dict[str, None] = {}
 
     def add_seed(self, seed: Address) -> None:
@@ -70,8 +83,12 @@ class OutlinkExtractor:
         if seed.key not in self._seed_keys:
             self._seed_keys.add(seed.key)
             self.seeds.append(seed)
-            self._scope.clear()
-            self._recent.clear()
+            if self._scope.add(seed):
+                self._recent.clear()
+
+    def is_seed(self, address: Address) -> bool:
+        """Return whether an address is a seed."""
+        return address.key in self._seed_keys
 
     def extract(self, record: FetchRecord) -> list[FetchRequest]:
         """Return the requests that a record leads to; the frontier may have seen many of them."""
@@ -81,12 +98,13 @@ class OutlinkExtractor:
         if self._settings.forms:
             self.forms.learn(record, _host_of(record.url))
         relevance = self.focus.score_record(record) if self.focus is not None else 0.0
+        barren = self._learn_region(record)
         if record.page is None or record.duplicate_of:
             return []
         probes = [probe] if probe is not None and self._settings.probe else []
         return [
             *probes,
-            *self._links(record, record.page, relevance),
+            *self._links(record, record.page, relevance, barren),
             *self._canonical(record, record.page),
             *self._list_links(record, record.page),
             *(self._filled_forms(record, record.page) if record.page.forms else ()),
@@ -110,6 +128,10 @@ class OutlinkExtractor:
                 self.forms.learn_url(address.url, _host_of(address.url))
                 return address
         return None
+
+    def accepts(self, address: Address, is_list: bool = False) -> bool:
+        """Return whether an address, or a sitemap or feed, belongs to this crawl."""
+        return self._is_wanted(address, is_list)
 
     def rank(self, address: Address, depth: int, promise: float | None = None, source: float | None = None) -> float:
         """Return the crawl rank: short URLs near a seed, of hosts with many inlinks, on good pages come first.
@@ -139,7 +161,14 @@ class OutlinkExtractor:
                 return [FetchRequest(address, record.depth, self.rank(address, record.depth), 0, record.hops + 1)]
         return []
 
-    def _links(self, record: FetchRecord, page: Page, relevance: float) -> list[FetchRequest]:
+    def _learn_region(self, record: FetchRecord) -> bool:
+        """Learn what a page has brought; return whether it had nothing new for its site."""
+        try:
+            return self.regions.learn(record, parse_address(record.url))
+        except BadUrl:
+            return False
+
+    def _links(self, record: FetchRecord, page: Page, relevance: float, barren: bool) -> list[FetchRequest]:
         depth = record.depth + 1
         if page.nofollow or depth > self._settings.depth:
             return []
@@ -148,7 +177,7 @@ class OutlinkExtractor:
         weak = set[int]()
         for link in page.links:
             # On a relevant page a link is considered although it was seen recently.
-            if not self._is_fresh(link.url, link.nofollow, relevance >= _RELEVANT):
+            if not self._is_fresh(link.url, link.nofollow, relevance >= _RELEVANT, barren):
                 continue
             for address in self._addresses((link.url,), record.url):
                 if self._is_wanted(address):
@@ -157,9 +186,11 @@ class OutlinkExtractor:
                     elif host not in (address.host, f"{address.host}:{address.port}"):
                         self.links_to_host[address.host] = self.links_to_host.get(address.host, 0) + 1
                     links.append((address, link.text))
+        self.regions.learn_links(parse_address(page.url), barren, [address for address, _ in links], len(page.links))
         source = self._page_scorer.score(page) if links and page.kind != LIST_KIND else None
         if self.focus is None:
-            ranks = (self.rank(address, depth, source=source) for address, _ in links)
+            behind = _BARREN_PENALTY if barren else 0.0
+            ranks = (self.rank(address, depth, source=source) - behind for address, _ in links)
             return [
                 FetchRequest(address, depth, rank - _WEAK_PENALTY if address.key in weak else rank)
                 for (address, _), rank in zip(links, ranks, strict=True)
@@ -197,10 +228,15 @@ class OutlinkExtractor:
                     requests.append(FetchRequest(address, depth, self.rank(address, depth) - _FORM_PENALTY))
         return requests
 
-    def _is_fresh(self, url: str, nofollow: bool, repeated: bool = False) -> bool:
-        """Return whether to consider a link. Most links of a page are on all pages of its host, hence seen recently."""
+    def _is_fresh(self, url: str, nofollow: bool, repeated: bool = False, barren: bool = False) -> bool:
+        """Return whether to consider a link. Most links of a page are on all pages of its host, hence seen recently.
+
+        What a barren page links to is not remembered: a better page may link to it too.
+        """
         if nofollow or len(url) > 2 * self._settings.max_url or (url in self._recent and not repeated):
             return False
+        if barren:
+            return True
         if len(self._recent) >= _MAX_RECENT:
             self._recent.clear()
         self._recent[url] = None
@@ -219,18 +255,13 @@ class OutlinkExtractor:
         if not is_list and not self._filter.accepts(address):
             return False
         path = address.path.partition("?")[0]
-        return path != "/robots.txt" and (
-            is_list or not (_has_unreadable_extension(path) or _is_circular(path) or self.traps.rejects(address))
-        )
+        return path != "/robots.txt" and (is_list or not _has_unreadable_extension(path))
 
     def _in_scope(self, address: Address) -> bool:
-        included = self._scope.get(address.host)
-        if included is None:
-            if len(self._scope) >= _MAX_RECENT:
-                self._scope.clear()
-            included = any(in_scope(address, seed, self._settings.scope) for seed in self.seeds)
-            self._scope[address.host] = included
-        return included
+        own = self._hosts.find(address.host)
+        if own is not None and own.scope:
+            return own.scope == "always"
+        return self._scope.includes(address)
 
 
 def parse_seed(text: str) -> Address:
@@ -249,10 +280,3 @@ def _has_unreadable_extension(path: str) -> bool:
     name = path[path.rfind("/") + 1 :]
     stem, dot, extension = name.rpartition(".")
     return bool(dot and stem) and extension.lower() in _UNREADABLE
-
-
-def _is_circular(path: str) -> bool:
-    if path.count("/") < _MAX_REPEATS:
-        return False
-    parts = [part for part in path.split("/") if part]
-    return any(parts.count(part) >= _MAX_REPEATS for part in set(parts))

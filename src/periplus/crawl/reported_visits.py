@@ -12,7 +12,7 @@ from periplus.errors import CorruptFile
 from periplus.files import decode_json, encode_json, read_file, write_atomically
 from periplus.hashing import fingerprint_text
 from periplus.records import Address, FetchRecord, FetchRequest, VisitReport
-from periplus.signals import LogPosition, prune_visit_reports, read_visit_reports, update_visit_counts
+from periplus.signals import LogPosition, ReceivedVisit, prune_visit_reports, read_visit_reports, update_visit_counts
 
 __all__ = [
     "POSITION_FILE",
@@ -71,7 +71,7 @@ class VisitReportReader:
         """Read the next reports and return the requests that they lead to.
 
         `find` returns the stored record of a key; `is_mine` whether the host of an address belongs to this shard;
-        `forward` receives the reports about other hosts.
+        `forward` receives the reports about other hosts that were made here.
         """
         before = self.position
         reports, self.state.position = read_visit_reports(self._folder, before, _READ_BYTES, until=until)
@@ -83,7 +83,8 @@ class VisitReportReader:
             if address is None:
                 continue
             if not is_mine(address):
-                if forward is not None:
+                # What another site has sent is not sent on: two that disagree on a host would never stop.
+                if forward is not None and not isinstance(report, ReceivedVisit):
                     forward(address, report)
                 continue
             addresses[address.key] = address

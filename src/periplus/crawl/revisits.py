@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from periplus.errors import BadUrl
 from periplus.frontier import best_frequencies, change_rates
@@ -126,15 +127,51 @@ class CrawlHistory:
         requests += [_make_request(pages[row], rank) for row, rank in _rank_pages(pages, now, per_day)]
         return [request for request in requests if request is not None]
 
+    def explain_none(self, now: float, per_day: int) -> str:
+        """Return, as a sentence, why `select_due` returns nothing now."""
+        pages = [page for page in self.pages.values() if not page.is_list]
+        if not pages:
+            return "Nothing is fetched again: no page has been stored yet."
+        recent = sum(page.visits > 0 and page.when > now - _DAY for page in pages)
+        if recent >= per_day:
+            return (
+                f"Nothing is fetched again: {recent:,} revisits were made in the last 24 hours, "
+                f"and crawl.recrawl_per_day allows {per_day:,}."
+            )
+        rows = np.array([(p.visits, p.changes, p.seconds, p.when, p.depth) for p in pages], np.float64)
+        frequencies = _frequencies(rows, per_day)[2]
+        seconds = float(((1.0 - _SLACK) / np.maximum(frequencies, 1e-12) - (now - rows[:, 3])).min())
+        return (
+            f"Nothing is fetched again yet: of {len(pages):,} stored pages, the first is due "
+            f"{_format_wait(max(0.0, seconds))} (crawl.recrawl_per_day = {per_day:,})."
+        )
 
-def _rank_pages(pages: list[PageHistory], now: float, per_day: int) -> list[tuple[int, float]]:
-    """Return the indices of the pages to revisit now, the most beneficial first, each with its crawl rank."""
-    rows = [(p.visits, p.changes, p.seconds, p.when, p.depth, p.change_hint, p.unchanged_hint) for p in pages]
-    visits, changes, seconds, when, depth, change_hint, unchanged_hint = np.array(rows, np.float64).reshape(-1, 7).T
+
+def _format_wait(seconds: float) -> str:
+    for unit, length in (("days", _DAY), ("hours", 3_600.0), ("minutes", 60.0)):
+        if seconds >= 2 * length:
+            return f"in about {seconds / length:,.0f} {unit}"
+    return "in less than two minutes"
+
+
+def _frequencies(
+    rows: npt.NDArray[np.float64], per_day: int
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return change rates, weights and best frequencies; rows are visits, changes, seconds, time and depth."""
+    visits, changes, seconds, _, depth = rows[:, :5].T
     rates = change_rates(visits, changes, seconds, _PRIOR)
     # Pages near the seeds are read most.
     weights = 1.0 / (1.0 + depth)
-    frequencies = best_frequencies(rates, weights, per_day / _DAY)
+    return rates, weights, best_frequencies(rates, weights, per_day / _DAY)
+
+
+def _rank_pages(pages: list[PageHistory], now: float, per_day: int) -> list[tuple[int, float]]:
+    """Return the indices of the pages to revisit now, the most beneficial first, each with its crawl rank."""
+    rows = np.array(
+        [(p.visits, p.changes, p.seconds, p.when, p.depth, p.change_hint, p.unchanged_hint) for p in pages], np.float64
+    ).reshape(-1, 7)
+    visits, _, _, when, _, change_hint, unchanged_hint = rows.T
+    rates, weights, frequencies = _frequencies(rows, per_day)
     # Time during which the site states that a page is unchanged counts little.
     age = np.maximum(now - when, 0.0) - _TRUST * np.clip(unchanged_hint - when, 0.0, np.maximum(now - when, 0.0))
     late = age * frequencies - 1.0

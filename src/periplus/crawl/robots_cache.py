@@ -62,7 +62,7 @@ class RobotsCache:
             return None
         rules = self._rules.get(origin)
         if rules is None:
-            rules = self._rules[origin] = parse_robots(entry.body, self._agent)
+            rules = self._rules[origin] = parse_robots(entry.body, self._agent, any_name=True)
             self._size += 1 + rules.size
             while self._size > _MAX_RULES and len(self._rules) > 1:
                 self._forget_rules(next(iter(self._rules)))

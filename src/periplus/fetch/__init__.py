@@ -2,8 +2,8 @@
 
 In: a `FetchRequest` (and extra request headers). Out: a `FetchResult`, whatever the peer does; a bad peer is an
 `Outcome`, never an exception. Every connection is checked against the operator's allowed ranges at the moment it opens,
-so neither a redirect nor DNS rebinding gets past. Redirects are reported, not followed; cookies are not stored; proxies
-are not used.
+so neither a redirect nor DNS rebinding gets past. Redirects are reported, not followed; cookies of responses are not
+stored. Headers and proxies that the operator sets for a host (`RequestOptions`) are used for its requests only.
 
     fetcher = Fetcher(settings, accepts=readable)
     fetcher.start(request)
@@ -13,5 +13,6 @@ are not used.
 from periplus.fetch.address_guard import AddressGuard
 from periplus.fetch.fetcher import Fetcher
 from periplus.fetch.hosts_file import HostsFile
+from periplus.fetch.request_options import RequestOptions
 
-__all__ = ["AddressGuard", "Fetcher", "HostsFile"]
+__all__ = ["AddressGuard", "Fetcher", "HostsFile", "RequestOptions"]

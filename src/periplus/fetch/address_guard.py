@@ -91,14 +91,24 @@ class AddressGuard:
 
     def permits(self, text: str) -> bool:
         """Return whether the IP address written as `text` may be connected to; False for text that is no address."""
-        try:
-            outer = ipaddress.ip_address(text.partition("%")[0])
-        except ValueError:
-            return False
+        ip = _parse(text)
+        return ip is not None and (self._allows(ip) or _is_public(_embedded(ip)))
+
+    def is_foreign(self, text: str) -> bool:
+        """Return whether an IP address is on the public network, and not in a range that the operator allows."""
+        ip = _parse(text)
+        return ip is not None and not self._allows(ip) and _is_public(_embedded(ip))
+
+    def _allows(self, outer: _IP) -> bool:
         inner = _embedded(outer)
-        if any(inner in network or (outer in network and not _is_mapped(outer)) for network in self._allow):
-            return True
-        return _is_public(inner)
+        return any(inner in network or (outer in network and not _is_mapped(outer)) for network in self._allow)
+
+
+def _parse(text: str) -> _IP | None:
+    try:
+        return ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
 
 
 def _network(text: str) -> _Network:

@@ -13,8 +13,9 @@ from periplus.errors import SettingsError
 from periplus.fetch.address_guard import AddressGuard
 from periplus.fetch.bandwidth import TokenBucket, concurrent_transfers
 from periplus.fetch.hosts_file import HostsFile
+from periplus.fetch.request_options import RequestOptions
 from periplus.fetch.transfer import Transfer
-from periplus.records import FetchRequest, FetchResult
+from periplus.records import Address, FetchRequest, FetchResult
 from periplus.settings import FetchSettings
 
 __all__ = ["Fetcher"]
@@ -26,18 +27,37 @@ _EVENTS: Final = {
 }
 
 
+_NO_OPTIONS: Final = RequestOptions()
+
+
 def _accept_all(content_type: str) -> bool:
     return True
+
+
+def _no_options(address: Address) -> RequestOptions:
+    return _NO_OPTIONS
 
 
 class Fetcher:
     """Starts requests and returns their results. Single-threaded; all work happens in `poll`."""
 
     def __init__(
-        self, settings: FetchSettings, accepts: Callable[[str], bool] = _accept_all, bandwidth: float = 0.0
+        self,
+        settings: FetchSettings,
+        accepts: Callable[[str], bool] = _accept_all,
+        bandwidth: float = 0.0,
+        options: Callable[[Address], RequestOptions] = _no_options,
+        *,
+        only_own: bool = False,
     ) -> None:
-        """Open a fetcher; `bandwidth` is the limit of all its transfers together in bytes per second, 0 is none."""
+        """Open a fetcher.
+
+        bandwidth: the limit of all its transfers together in bytes per second, 0 is none; options: what the operator
+        adds to a request; only_own: public addresses are refused, except for `fetch.own_hosts`.
+        """
         self._settings = settings
+        self._options = options
+        self._only_own = only_own
         self._bucket = TokenBucket(bandwidth) if bandwidth > 0 else None
         self._connections = (
             concurrent_transfers(bandwidth, settings.connections) if self._bucket else settings.connections
@@ -64,12 +84,15 @@ class Fetcher:
     ) -> None:
         """Start one GET. `any_type` accepts every content type, for robots.txt, sitemaps and feeds."""
         transfer = self._idle.pop() if self._idle else self._new_transfer()
-        transfer.begin(request, headers, self._hosts.route(request.address), any_type)
+        address = request.address
+        transfer.begin(request, headers, self._hosts.route(address), any_type, self._options(address))
         self._in_flight[transfer.curl] = transfer
         self._multi.add_handle(transfer.curl)
 
     def _new_transfer(self) -> Transfer:
-        return Transfer(self._settings, self._guard, self._accepts, self._bucket, self._connections)
+        return Transfer(
+            self._settings, self._guard, self._accepts, self._bucket, self._connections, only_own=self._only_own
+        )
 
     def busy(self) -> int:
         """Return the number of requests in flight."""

@@ -11,6 +11,7 @@ import pycurl
 from periplus.errors import BadUrl
 from periplus.fetch.address_guard import AddressGuard, permits_port
 from periplus.fetch.bandwidth import TokenBucket, receive_buffer
+from periplus.fetch.content_decoding import ACCEPTED, decode_body, encodings_of
 from periplus.fetch.ftp_gopher import (
     content_type_of,
     file_outcome,
@@ -20,6 +21,7 @@ from periplus.fetch.ftp_gopher import (
     strip_terminator,
 )
 from periplus.fetch.outcomes import failure_outcome, status_outcome
+from periplus.fetch.request_options import RequestOptions
 from periplus.records import FetchRequest, FetchResult, Outcome
 from periplus.settings import FetchSettings
 from periplus.url import parse_address
@@ -29,7 +31,12 @@ __all__ = ["Transfer"]
 _MAX_HEADERS: Final = 200
 _MAX_HEADER_BYTES: Final = 65_536
 _ABORT: Final = -1
+_SUPPRESS_CONNECT_HEADERS: Final = 265
+"""An option of libcurl that pycurl has no name for: what a proxy answers to CONNECT is not part of the response."""
 _ACCEPT: Final = "Accept: text/html,application/xhtml+xml,text/plain;q=0.9,*/*;q=0.5"
+_ENCODINGS: Final = f"Accept-Encoding: {ACCEPTED}"
+_BUFFER: Final = 131_072
+"""Bytes that libcurl reads at once: most bodies arrive in one piece."""
 _VERSIONS: Final = {1: "HTTP/1.0", 2: "HTTP/1.1", 3: "HTTP/2", 30: "HTTP/3"}
 _BUNDLES: Final = (
     "/etc/ssl/certs/ca-certificates.crt",
@@ -48,8 +55,14 @@ class Transfer:
         accepts: Callable[[str], bool],
         bucket: TokenBucket | None = None,
         sharing: int = 1,
+        *,
+        only_own: bool = False,
     ) -> None:
-        """Prepare a handle; `sharing` of them share the bandwidth of `bucket`, if there is one."""
+        """Prepare a handle; `sharing` of them share the bandwidth of `bucket`, if there is one.
+
+        With `only_own`, public addresses are refused unless the host is one of `fetch.own_hosts`.
+        """
+        self._own_hosts = frozenset(name.lower().strip(".") for name in settings.own_hosts) if only_own else None
         self._max_bytes = settings.max_bytes
         self._bucket = bucket
         self._deducted = 0
@@ -61,6 +74,7 @@ class Transfer:
         self._request: FetchRequest | None = None
         self._route: str | None = None
         self._sent: tuple[tuple[str, str], ...] = ()
+        self._options = RequestOptions()
         self._unannounced: bool | None = None
         self._since = 0
         self._clear()
@@ -77,10 +91,14 @@ class Transfer:
         set_option(pycurl.FOLLOWLOCATION, 0)
         set_option(pycurl.PATH_AS_IS, 1)
         set_option(pycurl.PROXY, "")
+        set_option(pycurl.NOPROXY, "")
+        set_option(_SUPPRESS_CONNECT_HEADERS, 1)
         set_option(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS)
-        set_option(pycurl.ACCEPT_ENCODING, "")
-        set_option(pycurl.HTTPHEADER, [_ACCEPT])
-        set_option(pycurl.USERAGENT, settings.user_agent)
+        # Bodies are stored as they were sent, so they are decoded here, not by libcurl.
+        set_option(pycurl.HTTP_CONTENT_DECODING, 0)
+        set_option(pycurl.BUFFERSIZE, _BUFFER)
+        set_option(pycurl.HTTPHEADER, [_ACCEPT, _ENCODINGS])
+        set_option(pycurl.USERAGENT, settings.agent)
         set_option(pycurl.CONNECTTIMEOUT_MS, _milliseconds(settings.connect_timeout))
         set_option(pycurl.TIMEOUT_MS, _milliseconds(settings.timeout))
         set_option(pycurl.LOW_SPEED_LIMIT, 256)
@@ -112,10 +130,21 @@ class Transfer:
         self._failure: tuple[Outcome, str] | None = None
 
     def begin(
-        self, request: FetchRequest, headers: tuple[tuple[str, str], ...], route: str | None, any_type: bool
+        self,
+        request: FetchRequest,
+        headers: tuple[tuple[str, str], ...],
+        route: str | None,
+        any_type: bool,
+        options: RequestOptions,
     ) -> None:
         """Prepare `request`. `route` is a CONNECT_TO rule; `any_type` accepts every content type and length."""
         self._clear()
+        if options.proxy != self._options.proxy:
+            self.curl.setopt(pycurl.PROXY, options.proxy)
+            # An open connection to a proxy serves any host: each request has to pass the check of a new one.
+            self.curl.setopt(pycurl.FRESH_CONNECT, 1 if options.proxy else 0)
+        self._options = options
+        headers += options.headers
         self._request = request
         self._web, self._good_port = is_web(request.address), permits_port(request.address)
         self._any_type = any_type
@@ -136,16 +165,16 @@ class Transfer:
             self.curl.setopt(pycurl.CONNECT_TO, [route] if route else [])
         if headers != self._sent:
             self._sent = headers
-            self.curl.setopt(pycurl.HTTPHEADER, [_ACCEPT, *(_header_line(name, value) for name, value in headers)])
+            self.curl.setopt(
+                pycurl.HTTPHEADER, [_ACCEPT, _ENCODINGS, *(_header_line(name, value) for name, value in headers)]
+            )
 
     def _on_open(self, purpose: int, peer: Any) -> Any:
         """Check the IP address at the moment of connecting: a name may resolve differently each time."""
         try:
             ip = str(peer.addr[0]) if peer.addr else ""
-            if not self._good_port or not self._guard.permits(ip):
-                self._refused = (
-                    (ip or "An address of unknown family") if self._good_port else "A port of another service"
-                )
+            self._refused = self._refusal(ip)
+            if self._refused:
                 return pycurl.SOCKET_BAD
             opened = socket.socket(peer.family, peer.socktype, peer.protocol)
             if self._receive_buffer:
@@ -156,6 +185,21 @@ class Transfer:
         except Exception as error:
             self._failure = (Outcome.CONNECT, str(error))
         return pycurl.SOCKET_BAD
+
+    def _refusal(self, ip: str) -> str:
+        """Return why an IP address must not be connected to; '' if it may be."""
+        assert self._request is not None
+        host = self._request.address.host
+        if not self._good_port:
+            return "A port of another service must not be fetched."
+        if self._options.proxy:  # `ip` is the proxy's, which the operator has chosen
+            ip = host.strip("[]") if _is_ip(host) else ""
+            return "" if not ip or self._guard.permits(ip) else f"{ip} must not be fetched (see fetch.allow)."
+        if not self._guard.permits(ip):
+            return f"{ip or 'An address of unknown family'} must not be fetched (see fetch.allow)."
+        if self._own_hosts is not None and self._guard.is_foreign(ip) and not _is_under(host, self._own_hosts):
+            return f"{ip} is a server of others, which needs fetch.contact."
+        return ""
 
     def _on_progress(self, expected: int, received: int, to_send: int, sent: int) -> int | None:
         """Deduct what libcurl has received of the body, before it was decompressed."""
@@ -239,32 +283,63 @@ class Transfer:
         """Return the result; `code` is libcurl's, 0 for success."""
         assert self._request is not None
         outcome, error = self._outcome(code, message)
+        body, raw = b"", b""
+        if outcome in (Outcome.OK, Outcome.TOO_LARGE):
+            body = bytes(self._body)
+            if self._web and body and (encodings := encodings_of(self._headers)):
+                outcome, error, body, raw = self._decode(body, encodings, outcome, error)
         location = self._location() if outcome is Outcome.REDIRECT else ""
-        has_body = outcome in (Outcome.OK, Outcome.TOO_LARGE)
-        if not self._web and has_body:
+        if not self._web and outcome in (Outcome.OK, Outcome.TOO_LARGE):
             self._status = 200
             self._headers = [*response_headers(self._request.address, self.curl.getinfo(pycurl.INFO_FILETIME))]
-            self._body = bytearray(strip_terminator(self._request.address, bytes(self._body)))
+            body = strip_terminator(self._request.address, body)
         result = FetchResult(
             request=self._request,
             outcome=outcome,
             when=self._when,
             status=self._status,
-            headers=tuple(self._headers),
-            body=bytes(self._body) if has_body else b"",
+            headers=self._stored_headers(),
+            body=body,
             elapsed=self.curl.getinfo(pycurl.TOTAL_TIME),
             ip=self.curl.getinfo(pycurl.PRIMARY_IP),
             version=_VERSIONS.get(self.curl.getinfo(pycurl.INFO_HTTP_VERSION), "HTTP/1.1"),
             location=location,
             error=error,
+            raw=raw,
+            connect=self._connect_seconds(),
         )
         self._request = None
         self._clear()
         return result
 
+    def _connect_seconds(self) -> float:
+        """Return how long the server took to accept a new connection: about one round trip. 0 for an open one."""
+        if not self.curl.getinfo(pycurl.NUM_CONNECTS):
+            return 0.0
+        seconds = self.curl.getinfo(pycurl.CONNECT_TIME) - self.curl.getinfo(pycurl.NAMELOOKUP_TIME)
+        return max(0.0, float(seconds))
+
+    def _decode(
+        self, raw: bytes, encodings: list[str], outcome: Outcome, error: str
+    ) -> tuple[Outcome, str, bytes, bytes]:
+        """Return outcome, error message and decoded body, and the body as it was sent if that can be stored."""
+        decoded = decode_body(raw, encodings, self._max_bytes, whole=outcome is Outcome.OK)
+        if decoded.error:
+            return Outcome.BAD_RESPONSE, decoded.error, b"", b""
+        if decoded.too_large and outcome is Outcome.OK:
+            return Outcome.TOO_LARGE, f"More than {self._max_bytes} bytes.", decoded.body, b""
+        stored = raw if outcome is Outcome.OK and decoded.ordinary else b""
+        return outcome, error, decoded.body, stored
+
+    def _stored_headers(self) -> tuple[tuple[str, str], ...]:
+        """Return the headers of the response, without the session that a host opens for credentials."""
+        if not self._options.headers:
+            return tuple(self._headers)
+        return tuple(pair for pair in self._headers if pair[0] not in ("set-cookie", "set-cookie2"))
+
     def _outcome(self, code: int, message: str) -> tuple[Outcome, str]:
         if self._refused and (code or not self._complete):
-            return Outcome.FORBIDDEN_ADDRESS, f"{self._refused} must not be fetched (see fetch.allow)."
+            return Outcome.FORBIDDEN_ADDRESS, self._refused
         if not self._web and code and self._failure is None:
             assert self._request is not None
             return file_outcome(code, self._request.address, self._header_bytes > 0), message
@@ -290,6 +365,16 @@ class Transfer:
             return parse_address(text, self._request.address.url).url
         except BadUrl:
             return text
+
+
+def _is_ip(host: str) -> bool:
+    return host.startswith("[") or host.replace(".", "").isdigit()
+
+
+def _is_under(host: str, names: frozenset[str]) -> bool:
+    while host and host not in names:
+        host = host.partition(".")[2]
+    return bool(host)
 
 
 def _milliseconds(seconds: float) -> int:

@@ -18,11 +18,12 @@ are contacted by the best URL that waits there. `change_rates` and `best_frequen
 """
 
 from periplus.frontier.best_first import BestFirst
-from periplus.frontier.frontier import Frontier, FrontierStatistics
+from periplus.frontier.frontier import Frontier
+from periplus.frontier.frontier_snapshot import check_frontier
+from periplus.frontier.frontier_statistics import FrontierStatistics
 from periplus.frontier.host import Host
 from periplus.frontier.revisit_schedule import best_frequencies, change_rates, freshness
 from periplus.frontier.seen_set import SeenSet
-from periplus.frontier.snapshot_check import check_frontier
 
 __all__ = [
     "BestFirst",

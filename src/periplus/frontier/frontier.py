@@ -2,50 +2,29 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from heapq import heapify, nlargest
+from heapq import heapify
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from periplus.frontier.best_first import BestFirst, raise_ranks
 from periplus.frontier.budgets import count_request, decayed_requests
 from periplus.frontier.frontier_snapshot import FrontierSnapshot, pack, unpack
-from periplus.frontier.host import Entry, Host
+from periplus.frontier.frontier_statistics import FrontierStatistics, SlowestHosts
+from periplus.frontier.host import Entry, Host, origin_of
 from periplus.frontier.host_groups import HostGroups
 from periplus.frontier.host_queues import HostQueues
 from periplus.frontier.host_scheduler import HostScheduler
 from periplus.frontier.host_states import HostEvent, HostState
-from periplus.frontier.politeness import FAILURES, RETRYABLE, backoff_seconds, delay_seconds
+from periplus.frontier.politeness import FAILURES, RETRYABLE, HostDelays, backoff_seconds
 from periplus.frontier.retries import AttemptLog, attempt_mark, next_attempt
 from periplus.frontier.seen_set import SeenSet
 from periplus.records import FetchRequest, Outcome
 from periplus.settings import FrontierSettings
 from periplus.url import parse_address
 
-__all__ = ["Frontier", "FrontierStatistics"]
-
-
-class FrontierStatistics(msgspec.Struct, frozen=True):
-    """The figures of a frontier."""
-
-    waiting: int
-    """URLs of hosts that are not suspended."""
-    busy: int
-    """Requests in flight."""
-    hosts: int
-    seen: int
-    """URLs ever added."""
-    retries: int
-    given_up: int
-    """Suspended hosts: they do not answer, or have reached their share of pages."""
-    dropped: int = 0
-    """URLs that were refused because the queue of their host was full."""
-    deferred: int = 0
-    """Hosts that wait behind others: over their budget or their share."""
-    spilled: int = 0
-    """URLs on disk."""
+__all__ = ["Frontier"]
 
 
 class Frontier:
@@ -60,9 +39,10 @@ class Frontier:
         self._seen = SeenSet()
         self._foreign = 0
         self._busy = 0
-        self._retries = 0
-        self._dropped = 0
+        self._retries, self._dropped = 0, 0
         self._attempts = AttemptLog()
+        self.delays = HostDelays(settings)
+        self.slowest = SlowestHosts(self._hosts)
 
     @property
     def reputation(self) -> Callable[[str], float]:
@@ -110,10 +90,10 @@ class Frontier:
             by_host.setdefault(request.address.host, []).append(request)
         for name, batch in by_host.items():
             host = self._host(name)
-            waiting = {entry.url for entry in host.queue}
-            for request in batch:
-                if request.address.url not in waiting:
-                    self._queues.push(host, self._entry(request))
+            waiting = self._queues.urls(host)
+            fresh = {request.address.url: request for request in batch if request.address.url not in waiting}
+            for request in fresh.values():
+                self._queues.push(host, self._entry(request))
             keys = [request.address.key for request in batch]
             self._seen.update([keys[number] for number in self._seen.unseen(keys)])
             self._scheduler.move(host, HostEvent.UPDATE)
@@ -161,8 +141,9 @@ class Frontier:
         A host that cannot be reached, whatever is requested, is suspended for this run, and keeps its URLs.
         """
         host, entry = self._end(request, now)
-        host.ip = ip or host.ip
-        pause = self._account(host, outcome, now, elapsed, retry_after, delay)
+        host.ip, pause = ip or host.ip, self._account(host, outcome, now, elapsed, retry_after, delay)
+        if outcome is Outcome.CONNECT and self._queues.pause_origin(host, origin_of(entry.url), now + pause):
+            host.next_time = now + self.delays.seconds(host)  # another port of the host may answer
         retry = next_attempt(entry, attempt_mark(host, outcome, self._settings), self._settings.retries)
         hopeless = self._is_failing(host)
         if retry is not None:
@@ -183,6 +164,19 @@ class Frontier:
         host, entry = self._end(request, now)
         self._queues.push(host, entry)
         self._settle(host, HostEvent.SUSPEND)
+
+    def hold(self, request: FetchRequest, now: float) -> None:
+        """Hold back a request unfetched: it does not wait any longer, until `release`."""
+        host, entry = self._end(request, now)
+        self._queues.hold(host, entry)
+        self._settle(host, HostEvent.FINISH)
+
+    def release_held(self, name: str, wanted: Callable[[str], bool], most: int) -> list[str]:
+        """Queue up to `most` of the URLs that are held back of a host and wanted; return them."""
+        released = self._queues.release(self._hosts[name], wanted, most) if name in self._queues.held else []
+        if released:
+            self._scheduler.move(self._hosts[name], HostEvent.UPDATE)
+        return released
 
     def postpone(self, request: FetchRequest, now: float, seconds: float) -> None:
         """Return a request unfetched, and leave its host alone for so long."""
@@ -231,7 +225,7 @@ class Frontier:
         self._groups.clear()
         for host in self._hosts.values():
             host.groups, host.slot = [], None
-            host.next_time = max(host.next_time, now + delay_seconds(host, self._settings) if now else 0.0)
+            host.next_time = max(host.next_time, now + self.delays.seconds(host) if now else 0.0)
             if host.in_flight is not None:
                 self._busy -= 1
                 self._queues.push(host, host.in_flight)
@@ -250,10 +244,6 @@ class Frontier:
                 self._queues.include(host)
                 self._scheduler.move(host, HostEvent.REVIVE)
 
-    def slowest(self, count: int) -> list[tuple[str, float]]:
-        """Return the hosts whose last response took longest, with its seconds."""
-        return nlargest(count, ((host.name, host.elapsed) for host in self._hosts.values()), key=lambda pair: pair[1])
-
     def statistics(self) -> FrontierStatistics:
         """Return the figures of the frontier."""
         return FrontierStatistics(
@@ -266,6 +256,7 @@ class Frontier:
             dropped=self._dropped,
             deferred=self._scheduler.deferred(),
             spilled=self._queues.on_disk_urls,
+            held=sum(self._queues.held.values()),
         )
 
     def dump(self) -> bytes:
@@ -273,8 +264,8 @@ class Frontier:
         self._queues.sync()
         seen = self._seen.keys().astype("<u8").tobytes()
         counters = (self._scheduler.now, self._scheduler.order, self._retries, self._dropped)
-        hosts = list(self._hosts.values())
-        return pack(FrontierSnapshot(*counters, hosts, seen, self._scheduler.requests, self._foreign))
+        rest = (list(self._hosts.values()), seen, self._scheduler.requests, self._foreign)
+        return pack(FrontierSnapshot(*counters, *rest))
 
     @classmethod
     def load(cls, data: bytes, settings: FrontierSettings, spill: Path | None = None) -> "Frontier":
@@ -282,10 +273,10 @@ class Frontier:
         snapshot = unpack(data)
         frontier, hosts = cls(settings, spill), snapshot.hosts
         frontier._queues.load(hosts)
-        frontier._retries, frontier._dropped = snapshot.retries, snapshot.dropped
-        frontier._foreign = snapshot.foreign
+        frontier._retries, frontier._dropped, frontier._foreign = snapshot.retries, snapshot.dropped, snapshot.foreign
         frontier._seen = SeenSet(np.frombuffer(snapshot.seen, "<u8"))
         frontier._hosts.update((host.name, host) for host in hosts)
+        frontier.slowest.scan()
         for host in hosts:
             frontier._busy += host.in_flight is not None
             frontier._groups.restore(host)
@@ -293,6 +284,14 @@ class Frontier:
         scheduler.now, scheduler.order, scheduler.requests = snapshot.now, snapshot.order, snapshot.requests
         scheduler.load(hosts)
         return frontier
+
+    def host(self, name: str) -> Host | None:
+        """Return what is known of a host, which must not be changed; None if it is unknown."""
+        return self._hosts.get(name)
+
+    def next_host(self) -> Host | None:
+        """Return the host whose turn is next, now or later; None if no host waits."""
+        return self._scheduler.next_host()
 
     def hosts(self) -> list[str]:
         """Return the names of all hosts."""
@@ -303,9 +302,8 @@ class Frontier:
         chosen = [self._hosts[name] for name in names if self._hosts[name].state is not HostState.IN_FLIGHT]
         for host in chosen:
             del self._hosts[host.name]
-            host.queue = self._queues.remove(host)
+            host.queue, host.later = self._queues.remove(host), []
             heapify(host.queue)
-            host.later = []
             host.recent, host.counted = decayed_requests(host, self._scheduler.requests), 0
             self._scheduler.move(host, HostEvent.EXPORT)
         self._scheduler.forget_missing()
@@ -318,9 +316,11 @@ class Frontier:
                 host.queue = sorted({entry.url: entry for entry in (*own.queue, *host.queue)}.values())
                 host.next_time = max(host.next_time, own.next_time)
                 host.crawl_delay = max(host.crawl_delay, own.crawl_delay)
+                host.held = [*{entry.url: entry for entry in (*own.held, *host.held)}.values()]
             host.counted = self._scheduler.requests
             self._scheduler.order = max([self._scheduler.order, *(entry.order for entry in host.queue)])
             self._hosts[host.name] = host
+            self.slowest.update(host)
             self._queues.add(host)
             self._queues.limit(host, self._settings.per_host)
             self._scheduler.move(host, HostEvent.UPDATE)
@@ -350,10 +350,9 @@ class Frontier:
         self._queues.close()
 
     def _host(self, name: str) -> Host:
-        host = self._hosts.get(name)
-        if host is None:
-            host = self._hosts[name] = Host(name, HostState.EMPTY, self._scheduler.now)
-        return host
+        if name not in self._hosts:
+            self._hosts[name] = Host(name, HostState.EMPTY, self._scheduler.now)
+        return self._hosts[name]
 
     def _entry(self, request: FetchRequest, attempt: int = 0) -> Entry:
         order = self._scheduler.next_order()
@@ -390,9 +389,10 @@ class Frontier:
         self._scheduler.requests += 1
         count_request(host, self._scheduler.requests)
         host.elapsed = elapsed
+        self.slowest.update(host)
         host.crawl_delay = host.crawl_delay if delay is None else delay
         host.failures = host.failures + 1 if outcome in FAILURES else 0
-        host.next_time = max(host.next_time, now + delay_seconds(host, self._settings))
+        host.next_time = max(host.next_time, now + self.delays.seconds(host))
         pause = backoff_seconds(host, self._settings, retry_after)
         if outcome in RETRYABLE and outcome is not Outcome.SERVER_ERROR:
             host.next_time = max(host.next_time, now + pause)

@@ -6,20 +6,25 @@ Version 1 had no state of a host: it followed from five fields, which `_HostV1` 
 """
 
 import struct
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from periplus.errors import CorruptFile, NewerFormat
+from periplus.checksums import FileFault
+from periplus.errors import CorruptFile, DataError, NewerFormat
 from periplus.frontier.host import Entry, Host, Slot, SpilledChunk
 from periplus.frontier.host_states import HostState
+from periplus.frontier.spill_files import check_spill_files
 from periplus.hashing import fingerprint
 
-__all__ = ["FrontierSnapshot", "pack", "unpack"]
+__all__ = ["FrontierSnapshot", "check_frontier", "pack", "unpack"]
 
 _PREFIX: Final = struct.Struct("<8sIQ")
 _MAGIC: Final = b"PERIFRON"
-_VERSION: Final = 2
+_VERSION: Final = 3
+"""Version 3: hosts have URLs that are held back; versions 1 and 2 are read."""
 
 
 class FrontierSnapshot(msgspec.Struct, array_like=True):
@@ -131,3 +136,13 @@ def unpack(data: bytes) -> FrontierSnapshot:
     if len(snapshot.seen) % 8:
         raise CorruptFile("The frontier's snapshot has an incomplete key.")
     return snapshot
+
+
+def check_frontier(path: Path, data: bytes, spill: Path) -> Iterator[FileFault]:
+    """Yield the faults of a frontier that was read from `path`, and of the files in its spill folder."""
+    try:
+        hosts = unpack(data).hosts
+    except DataError as error:
+        yield FileFault(path, error.message)
+        return
+    yield from check_spill_files(spill, hosts)

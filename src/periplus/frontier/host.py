@@ -6,7 +6,7 @@ import msgspec
 
 from periplus.frontier.host_states import HostState
 
-__all__ = ["SLOT_NAME", "SLOT_RANK", "SLOT_TIME", "Entry", "Host", "Slot", "SpilledChunk"]
+__all__ = ["SLOT_NAME", "SLOT_RANK", "SLOT_TIME", "Entry", "Host", "Slot", "SpilledChunk", "origin_of"]
 
 _BEHIND: Final = 10_000.0
 """More than the difference between any two crawl ranks."""
@@ -32,6 +32,11 @@ class Entry(NamedTuple):
     def behind(self) -> "Entry":
         """Return the same URL, behind all others of its host that are not."""
         return self if self.falling >= _BEHIND / 2 else self._replace(falling=self.falling + _BEHIND)
+
+
+def origin_of(url: str) -> str:
+    """Return scheme, host and port of a canonical URL."""
+    return url[: url.index("/", url.index("://") + 3)]
 
 
 class SpilledChunk(NamedTuple):
@@ -75,6 +80,10 @@ class Host(msgspec.Struct, array_like=True):
     """Domain and address that the request in flight counts for."""
     spilled: list[SpilledChunk] = []
     """Chunks on disk, the best first."""
+    held: list[Entry] = []
+    """Entries that are held back: they do not wait."""
+    held_chunks: list[SpilledChunk] = []
+    """Chunks on disk of entries that are held back."""
 
     def is_suspended(self) -> bool:
         """Return whether it is left alone for the rest of the run."""
@@ -99,6 +108,10 @@ class Host(msgspec.Struct, array_like=True):
         bests = [self.queue[0].falling] if self.queue else []
         bests += [chunk.falling for chunk in self.spilled[:1]]
         return min((*bests, *(entry.falling for _, entry in self.later)), default=_BEHIND) < _BEHIND / 2
+
+    def chunks(self) -> list[SpilledChunk]:
+        """Return all chunks on disk."""
+        return [*self.spilled, *self.held_chunks]
 
     def entries(self) -> list[Entry]:
         """Return all entries in memory."""

@@ -5,7 +5,7 @@ from heapq import heapify, heappop, heappush, nlargest
 from pathlib import Path
 from typing import Final
 
-from periplus.frontier.host import Entry, Host
+from periplus.frontier.host import Entry, Host, origin_of
 from periplus.frontier.host_states import HostState
 from periplus.frontier.spill_files import SpillFolder
 
@@ -15,6 +15,8 @@ _ENTRY_BYTES: Final = 350
 """Memory that an entry takes, approximately."""
 _SPILL_SHARE: Final = 0.25
 """The part of the memory that is freed at once."""
+_MAX_HELD: Final = 256
+"""Entries of a host that are held back in memory; more are on disk."""
 _SUSPENDED: Final = HostState.SUSPENDED
 
 
@@ -30,6 +32,8 @@ class HostQueues:
         """URLs of hosts that are not suspended."""
         self.suspended = 0
         """Suspended hosts."""
+        self.held: dict[str, int] = {}
+        """By host, URLs that are held back."""
 
     @property
     def on_disk(self) -> bool:
@@ -58,6 +62,56 @@ class HostQueues:
         self.waiting -= 1
         return heappop(host.queue)
 
+    def urls(self, host: Host) -> set[str]:
+        """Return the URLs of a host that wait, on disk and for a retry too, or are in flight."""
+        urls = {entry.url for entry in host.entries()}
+        if host.in_flight is not None:
+            urls.add(host.in_flight.url)
+        if self._spill is not None:
+            urls.update(entry.url for chunk in host.spilled for entry in self._spill.peek(chunk))
+        return urls
+
+    def hold(self, host: Host, entry: Entry) -> None:
+        """Hold an entry back: it no longer waits."""
+        host.held.append(entry)
+        self.held[host.name] = self.held.get(host.name, 0) + 1
+        if self._spill is not None and len(host.held) >= _MAX_HELD:
+            host.held_chunks.append(self._spill.put(host.held))
+            host.held = []
+
+    def release(self, host: Host, wanted: Callable[[str], bool], most: int) -> list[str]:
+        """Return up to `most` entries whose URLs are wanted to the queue of their host; return their URLs."""
+        chosen: list[Entry] = []
+        self._read_held(host)
+        others: list[Entry] = []
+        for entry in host.held:
+            (chosen if len(chosen) < most and wanted(entry.url) else others).append(entry)
+        host.held = []
+        self.held.pop(host.name, None)
+        for entry in others:
+            self.hold(host, entry)
+        for entry in chosen:
+            self.push(host, entry)
+        return [entry.url for entry in chosen]
+
+    def _read_held(self, host: Host) -> None:
+        """Read back what is held of a host on disk."""
+        for chunk in host.held_chunks:
+            assert self._spill is not None
+            host.held += self._spill.take(chunk)
+        host.held_chunks = []
+
+    def pause_origin(self, host: Host, origin: str, until: float) -> bool:
+        """Move the URLs of one port of a host behind `until`; return False, and move none, if no other port waits."""
+        same = [entry for entry in host.queue if origin_of(entry.url) == origin]
+        if len(same) == len(host.queue):
+            return False
+        for entry in same:
+            heappush(host.later, (until, entry))
+        host.queue = [entry for entry in host.queue if origin_of(entry.url) != origin]
+        heapify(host.queue)
+        return True
+
     def exclude(self, host: Host) -> None:
         """Count the URLs of a host that is about to be suspended no longer as waiting."""
         self.suspended += 1
@@ -80,6 +134,7 @@ class HostQueues:
         """Stop counting a host; return all its entries, those on disk included."""
         while host.spilled:
             self._read_back(host)
+        self._read_held(host)
         self._count(host, -1)
         return host.entries()
 
@@ -93,6 +148,11 @@ class HostQueues:
         self.waiting += 0 if suspended else sign * len(host)
         self.on_disk_urls += sign * sum(chunk.urls for chunk in host.spilled)
         self._in_memory += sign * (len(host.queue) + len(host.later))
+        held = len(host.held) + sum(chunk.urls for chunk in host.held_chunks)
+        if held and sign > 0:
+            self.held[host.name] = held
+        else:
+            self.held.pop(host.name, None)
 
     def replace(self, host: Host, select: Callable[[list[Entry]], list[Entry]]) -> None:
         """Replace all entries of a host by those that `select` returns of them."""

@@ -117,6 +117,13 @@ class HostScheduler:
                 soonest = heap[0][SLOT_TIME]
         return None if soonest is None else max(0.0, soonest - now)
 
+    def next_host(self) -> Host | None:
+        """Return the host whose turn is next, now or later; None if no host waits."""
+        for heap in (self._scheduled, self._deferred):
+            self._prune(heap)
+        heads = [heap[0] for heap in (self._scheduled, self._deferred) if heap]
+        return self._hosts[min(heads)[SLOT_NAME]] if heads else None
+
     def load(self, hosts: Iterable[Host]) -> None:
         """Restore the heaps from the slots of a snapshot; hosts that were blocked try again."""
         for host in hosts:

@@ -1,13 +1,14 @@
 """How long a host is left alone after a request, and what counts as its failure."""
 
 import math
+from collections.abc import Callable
 from typing import Final
 
 from periplus.frontier.host import Host
 from periplus.records import Outcome
 from periplus.settings import FrontierSettings
 
-__all__ = ["FAILURES", "RETRYABLE", "UNREACHABLE", "backoff_seconds", "delay_seconds"]
+__all__ = ["FAILURES", "RETRYABLE", "UNREACHABLE", "HostDelays", "backoff_seconds", "no_own_delay"]
 
 RETRYABLE: Final = frozenset((Outcome.BUSY, Outcome.SERVER_ERROR, Outcome.TIMEOUT, Outcome.CONNECT, Outcome.DNS))
 """Failures that may pass."""
@@ -22,9 +23,27 @@ _MAX_RETRY_AFTER: Final = 3600.0
 _MAX_BACKOFF: Final = 600.0
 
 
-def delay_seconds(host: Host, settings: FrontierSettings) -> float:
-    """Return the seconds between the last request to a host and the next."""
-    return min(settings.max_delay, max(settings.delay, host.crawl_delay, settings.delay_factor * host.elapsed))
+class HostDelays:
+    """How long hosts are left alone between two requests."""
+
+    def __init__(self, settings: FrontierSettings) -> None:
+        self._settings = settings
+        self.own: Callable[[str], float] = no_own_delay
+        """The minimum delay that is set for a host; -1 if there is none."""
+
+    def seconds(self, host: Host) -> float:
+        """Return the seconds between the last request to a host and the next.
+
+        What the host asks for is obeyed in full. If the maximum is 0 there is no delay, as for hosts of one's own.
+        """
+        settings, own = self._settings, self.own(host.name)
+        usual = min(settings.max_delay, max(settings.delay if own < 0 else 0.0, settings.delay_factor * host.elapsed))
+        return max(usual, own, host.crawl_delay if settings.max_delay > 0 else 0.0)
+
+
+def no_own_delay(name: str) -> float:
+    """Return -1.0: no host has a delay of its own."""
+    return -1.0
 
 
 def backoff_seconds(host: Host, settings: FrontierSettings, retry_after: float | None) -> float:

@@ -78,14 +78,18 @@ class SpillFolder:
 
     def take(self, chunk: SpilledChunk) -> list[Entry]:
         """Read entries back; raise `CorruptFile` if they are not what was written."""
-        data = self._read(chunk)
+        entries = self.peek(chunk)
         self._chunks[chunk.file] = self._chunks.get(chunk.file, 1) - 1
-        return _entries.decode(zlib.decompressobj().decompress(data, _MAX_CHUNK))
+        return entries
+
+    def peek(self, chunk: SpilledChunk) -> list[Entry]:
+        """Return entries that stay on disk; raise `CorruptFile` if they are not what was written."""
+        return _entries.decode(zlib.decompressobj().decompress(self._read(chunk), _MAX_CHUNK))
 
     def check(self, hosts: Iterable[Host]) -> None:
         """Register the chunks that a snapshot names; raise `CorruptFile` if one is not what was written."""
         for host in hosts:
-            for chunk in host.spilled:
+            for chunk in host.chunks():
                 self._read(chunk)
                 self._chunks[chunk.file] = self._chunks.get(chunk.file, 0) + 1
         self._obsolete[1] = [number for number in self._obsolete[1] if number not in self._chunks]
@@ -135,7 +139,7 @@ class SpillFolder:
 
 def check_spill_files(folder: Path, hosts: Iterable[Host]) -> Iterator[FileFault]:
     """Read all spill files; yield those that lack a chunk of `hosts`, or contain anything but chunks."""
-    for chunk in (chunk for host in hosts for chunk in host.spilled):
+    for chunk in (chunk for host in hosts for chunk in host.chunks()):
         path = folder / f"{chunk.file:08d}.spill"
         try:
             with path.open("rb") as file:

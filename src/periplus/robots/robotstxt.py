@@ -44,8 +44,12 @@ class _Group:
             self.rules.append((kind == "allow", value))
 
 
-def parse_robots(body: bytes, agent: str) -> RobotsRules:
-    """Parse the rules of a robots.txt for `agent` ('PeriplusBot', or a complete User-Agent)."""
+def parse_robots(body: bytes, agent: str, *, any_name: bool = False) -> RobotsRules:
+    """Parse the rules of a robots.txt for `agent` ('PeriplusBot', or a complete User-Agent).
+
+    The standard knows names of letters, '-' and '_' only: a group never matches any other. With `any_name`, a group
+    that names 'MyBot2' or 'My Crawler' in exactly these characters, or by the letters that they begin with, matches.
+    """
     name = _product_token(agent)
     specific, wildcard = _Group(), _Group()
     current: list[_Group] = []
@@ -55,7 +59,7 @@ def parse_robots(body: bytes, agent: str) -> RobotsRules:
         if kind == "agent":
             if in_rules:
                 current, in_rules = [], False
-            group = _select_group(value, name, specific, wildcard)
+            group = _select_group(value, name, specific, wildcard, any_name)
             if group is not None:
                 group.is_named = True
                 current.append(group)
@@ -103,16 +107,34 @@ def _key_of(key: bytes) -> str:
     return ""
 
 
-def _select_group(value: bytes, name: bytes, specific: _Group, wildcard: _Group) -> _Group | None:
+def _select_group(value: bytes, name: bytes, specific: _Group, wildcard: _Group, any_name: bool) -> _Group | None:
     if value[:1] == b"*" and (len(value) == 1 or value[1:2].isspace()):
         return wildcard
-    token = _TOKEN.match(value)
-    return specific if name and token and token[0].lower() == name else None
+    return specific if name and _names(value.lower(), name, any_name) else None
+
+
+def _names(value: bytes, name: bytes, any_name: bool) -> bool:
+    """Return whether a user-agent line names this product."""
+    token = _token(value)
+    if token == name or not any_name or _token(name) == name:
+        return token == name
+    product = _product(value)
+    return bool(product) and product in (name, _token(name))
+
+
+def _token(text: bytes) -> bytes:
+    match = _TOKEN.match(text)
+    return match[0] if match else b""
+
+
+def _product(text: bytes) -> bytes:
+    """Return the part of a user agent before version and comment."""
+    return text.partition(b"/")[0].partition(b"(")[0].strip(_BLANK)
 
 
 def _product_token(agent: str) -> bytes:
-    """Return the product token of a user agent in lower case: the part before version and comment."""
-    return agent.partition("/")[0].partition("(")[0].strip().encode("utf-8", "replace").lower()
+    """Return the product of our own user agent in lower case."""
+    return _product(agent.encode("utf-8", "replace").lower())
 
 
 def _seconds(value: bytes) -> float | None:

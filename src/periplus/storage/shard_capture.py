@@ -29,7 +29,7 @@ _MAILBOX: Final = "inbox"
 _OMITTED_PARTS: Final = frozenset({"health", "damaged", "quality", "storage", "keys.json", "cluster.key"})
 """What belongs to the machine, or can be computed again, and what is secret."""
 _OMITTED_NAMES: Final = frozenset({"status.json", "metrics.prom", "control", "visits.keys"})
-_OMITTED_LOGS: Final = frozenset({"crawl.log", "shard.log"})
+_OMITTED_LOGS: Final = frozenset({"crawl.log", "crawl.log.1", "detached.log", "shard.log"})
 _WATCHED: Final = frozenset(
     {"manifest.json", "frontier.bin", "frontier.next", "shards.json", "kept.arrays", "counts.arrays"}
 )

@@ -5,7 +5,6 @@ Out: an `Address` (canonical URL and its components, registered domain, fingerpr
 
     parse_address       a string, and the URL of the page it was found in, to an Address
     registered_domain   'www.example.co.uk' to 'example.co.uk'
-    in_scope            whether an address is in the scope of a crawl that began at a seed
     make_breadcrumbs    a URL as people read it: host, then decoded path parts
     parse_url           the plain WHATWG components, or None
 
@@ -14,8 +13,8 @@ decoded, escapes in upper case, and parameters that only track or name a session
 """
 
 from periplus.url.breadcrumbs import make_breadcrumbs
-from periplus.url.canonical import in_scope, parse_address
+from periplus.url.canonical import parse_address
 from periplus.url.domains import registered_domain
 from periplus.url.whatwg import UrlParts, parse_url
 
-__all__ = ["UrlParts", "in_scope", "make_breadcrumbs", "parse_address", "parse_url", "registered_domain"]
+__all__ = ["UrlParts", "make_breadcrumbs", "parse_address", "parse_url", "registered_domain"]

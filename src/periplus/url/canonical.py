@@ -16,7 +16,7 @@ from periplus.url.domains import registered_domain
 from periplus.url.parameters import drop_path_session, drop_tracking
 from periplus.url.whatwg import serialise
 
-__all__ = ["canonical_address", "in_scope", "parse_address"]
+__all__ = ["canonical_address", "parse_address"]
 
 _PORTS: Final = {"http": 80, "https": 443, "ftp": 21, "gopher": 70}
 
@@ -128,17 +128,6 @@ def _file_address(scheme: str, host: str, port: str | None, path: str, query: st
     if _CONTROL.search(target):
         raise BadUrl(f"'{_short(target)}' contains control characters.", "Such ftp and gopher URLs are not fetched.")
     return _build(scheme, host, None if port == str(_PORTS[scheme]) else port, _normalise(target), "")
-
-
-def in_scope(address: Address, seed: Address, scope: str) -> bool:
-    """Return whether `address` belongs to the crawl begun at `seed`: same 'host', same 'domain', or any ('web')."""
-    if scope == "host":
-        return address.host == seed.host
-    if scope == "domain":
-        return address.domain == seed.domain
-    if scope == "web":
-        return True
-    raise ValueError(f"scope must be 'host', 'domain' or 'web', not '{scope}'")
 
 
 class _BaseUrl(NamedTuple):

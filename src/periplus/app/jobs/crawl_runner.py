@@ -14,9 +14,18 @@ from periplus.limits import divide_memory
 from periplus.settings import Settings
 
 if TYPE_CHECKING:
-    from periplus.crawl import CrawlStatistics
+    from periplus.crawl import CrawlStatistics, HeldRegion, HostQueue
 
-__all__ = ["CrawlRun", "check_seeds", "control_crawl", "crawl_status", "resize_crawl", "run_crawl"]
+__all__ = [
+    "CrawlRun",
+    "check_seeds",
+    "control_crawl",
+    "crawl_status",
+    "list_held",
+    "queue_of_host",
+    "resize_crawl",
+    "run_crawl",
+]
 
 _STOPPING: Final = "finishing the requests under way"
 
@@ -54,12 +63,12 @@ def run_crawl(
     """Crawl until nothing is left, a limit is reached or it is stopped.
 
     Without seeds, the last crawl of the data folder is resumed. With `handle_signals` (main thread only) the first
-    SIGINT or SIGTERM ends the crawl in good order. Raise `BadUrl` for an invalid seed, before anything is written;
-    `BadInput` if everything that there was to fetch is on private addresses, which no setting allows.
+    SIGINT, SIGTERM or SIGHUP ends the crawl in good order. Raise `BadUrl` for an invalid seed, before anything is
+    written; `BadInput` if all that there was to fetch is on private addresses, which no setting allows.
     """
     from periplus.crawl import count_shards
 
-    check_seeds(seeds)
+    check_seeds(seeds, settings)
     settings = divide_memory(settings)
     with writable_folder(folder, settings), share_health(folder):
         several = max(settings.crawl.shards, count_shards(folder)) > 1
@@ -108,12 +117,15 @@ def _refuse_private(statistics: "CrawlStatistics") -> None:
         )
 
 
-def check_seeds(seeds: Sequence[str]) -> None:
-    """Raise `BadUrl` for the first seed that is not a URL."""
+def check_seeds(seeds: Sequence[str], settings: Settings | None = None) -> None:
+    """Raise `BadUrl` for the first seed that is not a URL, and `SettingsError` if one needs a contact."""
     from periplus.url import parse_address
 
-    for seed in seeds:
-        parse_address(seed)
+    addresses = [parse_address(seed) for seed in seeds]
+    if settings is not None:
+        from periplus.crawl import require_contact
+
+        require_contact(addresses, settings.fetch)
 
 
 def control_crawl(folder: Path, command: str) -> None:
@@ -136,3 +148,17 @@ def crawl_status(folder: Path) -> dict[str, Any]:
     from periplus.crawl import CrawlControl
 
     return CrawlControl(folder).status()
+
+
+def queue_of_host(folder: Path, settings: Settings, host: str, count: int = 20) -> "HostQueue":
+    """Return what waits at a host, and its next URLs, at the time of the last snapshot."""
+    from periplus.crawl import host_queue
+
+    return host_queue(folder, settings, host, count)
+
+
+def list_held(folder: Path) -> list["HeldRegion"]:
+    """Return the regions of which the crawl of a data folder holds URLs back, the largest first."""
+    from periplus.crawl import held_regions
+
+    return held_regions(folder)

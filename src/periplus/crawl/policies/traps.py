@@ -1,10 +1,9 @@
-"""Crawler traps, by host: parameters without effect, endless calendars, duplicate origins, mirrors, soft 404s.
+"""What is learned of hosts: parameters without effect, duplicate origins, mirrors, soft 404s.
 
 Everything is learned from fetch records alone, so that recovery, which replays them, arrives at the same state.
 """
 
 import re
-import time
 from typing import Final
 from urllib.parse import unquote
 
@@ -18,13 +17,8 @@ from periplus.url import parse_address
 __all__ = ["Traps", "TrapsState", "signature"]
 
 _TOKEN: Final = re.compile(r"(?=[^0-9]*[0-9])(?:[0-9A-Fa-f]{8,}|[0-9A-Za-z_,.-]{16,})\Z")
-_DATE: Final = re.compile(r"(?<![0-9])([0-9]{4,})[/_-]([0-9]{1,2})(?![0-9])(?:[/_-][0-9]{1,2}(?![0-9]))?")
-_NUMBER: Final = re.compile(r"[0-9]+")
 _MIN_VOTES: Final = 3
 """Pages that must agree before a rule is adopted for a host."""
-_MAX_DATES: Final = 240
-"""Maximum number of pages of one host whose URLs differ in a date only: twenty years of months."""
-_OLDEST_YEAR: Final = 1980
 _PROBE_AFTER: Final = 5
 _MAX_TEXTS: Final = 200_000
 _SIGNATURE_LENGTH: Final = 400
@@ -43,6 +37,7 @@ class TrapsState(msgspec.Struct):
     """How often a parameter made no difference; -1 once it did."""
     texts: dict[int, tuple[int, str]] = {}
     dates: dict[str, int] = {}
+    """Of earlier versions, which counted pages with dates in their URLs; no longer used."""
     pages: dict[str, int] = {}
     """Pages fetched from each host that has not been probed yet; -1 for hosts that have."""
     probes: dict[int, str] = {}
@@ -71,11 +66,10 @@ def _bare_signature(page: Page) -> int:
 
 
 class Traps:
-    """Learns rules from fetch records; rewrites and rejects addresses by them."""
+    """Learns rules from fetch records, and rewrites addresses by them."""
 
     def __init__(self, state: TrapsState | None = None) -> None:
         self.state = state or TrapsState()
-        self._newest_year = time.gmtime().tm_year + 1
         self.mirrors: set[str] = set()
         """Hosts with hardly any pages of their own: they are crawled last."""
         self.refresh_mirrors()
@@ -101,18 +95,6 @@ class Traps:
             return parse_address((twin or address.origin) + path)
         except BadUrl:
             return address
-
-    def rejects(self, address: Address) -> bool:
-        """Return whether an address belongs to an endless calendar, or to an implausible year."""
-        match = _DATE.search(address.path)
-        if match is None or not 1 <= len(match[1]) <= 4:
-            return match is not None and len(match[1]) > 4 and int(match[2]) <= 31
-        year, month = int(match[1]), int(match[2])
-        if month > 12:
-            return False
-        if not _OLDEST_YEAR <= year <= self._newest_year:
-            return _is_bare_date(address.path, match)
-        return self.state.dates.get(_shape(address), 0) >= _MAX_DATES
 
     def classify(self, record: FetchRecord, host: str) -> FetchRecord:
         """Return the record, as `Outcome.GONE` if it is a probe or its page equals the one that answered the probe."""
@@ -144,9 +126,6 @@ class Traps:
             return None
         if "?" in address.path:
             self._learn_noise(address, record.page)
-        if _DATE.search(address.path):
-            shape = _shape(address)
-            state.dates[shape] = state.dates.get(shape, 0) + 1
         return self._probe(address)
 
     def _probe(self, address: Address) -> FetchRequest | None:
@@ -229,12 +208,3 @@ def _is_mirror(copies: int, pages: int) -> bool:
 
 def _strip_prefix(host: str) -> str:
     return next((host.removeprefix(prefix) for prefix in _PREFIXES if host.startswith(prefix)), host)
-
-
-def _shape(address: Address) -> str:
-    return f"{address.host} {_NUMBER.sub('#', address.path)}"
-
-
-def _is_bare_date(path: str, match: re.Match[str]) -> bool:
-    """Return whether nothing but a date distinguishes an address from similar ones."""
-    return not re.search(r"[A-Za-z0-9]{2,}", path[match.end() :])

@@ -5,9 +5,10 @@ import re
 from pathlib import Path
 from typing import Final
 
+from periplus.crawl.policies.host_table import HostTable
 from periplus.errors import SettingsError
 from periplus.records import Address
-from periplus.settings import CrawlSettings
+from periplus.settings import CrawlSettings, HostSettings
 
 __all__ = ["UrlFilter"]
 
@@ -17,7 +18,9 @@ _MAX_BLOCKED: Final = 10_000_000
 class UrlFilter:
     """Decides which addresses may be crawled."""
 
-    def __init__(self, settings: CrawlSettings) -> None:
+    def __init__(self, settings: CrawlSettings, hosts: HostTable | None = None) -> None:
+        self._host_table = hosts or HostTable({})
+        self._host_filters: dict[int, _HostFilter] = {}
         self._hosts = frozenset(host.lower() for host in settings.hosts)
         self._schemes = frozenset(scheme.lower().rstrip(":/") for scheme in settings.schemes)
         self._paths = tuple(settings.paths)
@@ -36,6 +39,33 @@ class UrlFilter:
             return False
         if self._countries and address.host.rpartition(".")[2] not in self._countries:
             return False
+        if self._paths and not address.path.startswith(self._paths):
+            return False
+        if self._exclude is not None and self._exclude.match(address.url):
+            return False
+        if self._include is not None and self._include.match(address.url) is None:
+            return False
+        return not self._host_table or self._accepts_for_host(address)
+
+    def _accepts_for_host(self, address: Address) -> bool:
+        own = self._host_table.find(address.host)
+        if own is None:
+            return True
+        host_filter = self._host_filters.get(id(own))
+        if host_filter is None:
+            host_filter = self._host_filters[id(own)] = _HostFilter(own)
+        return host_filter.accepts(address)
+
+
+class _HostFilter:
+    """The filters of one section of host settings."""
+
+    def __init__(self, settings: HostSettings) -> None:
+        self._paths = settings.paths
+        self._include = _compile_patterns(settings.include)
+        self._exclude = _compile_patterns(settings.exclude)
+
+    def accepts(self, address: Address) -> bool:
         if self._paths and not address.path.startswith(self._paths):
             return False
         if self._exclude is not None and self._exclude.match(address.url):

@@ -18,7 +18,9 @@ import numpy as np
 from periplus.crawl.crawl_snapshot import Totals
 from periplus.crawl.crawl_state import CrawlState
 from periplus.crawl.policies.form_filler import HostForms
+from periplus.crawl.policies.host_limits import HostUsage
 from periplus.crawl.policies.traps import TrapsState
+from periplus.crawl.regions.regions import Region
 from periplus.crawl.robots_cache import CachedRobots
 from periplus.crawl.sharding.mailbox import ShardMessage
 from periplus.errors import BadUrl
@@ -134,6 +136,7 @@ def export_hosts(
         facts[owner(host_of_key(robots.origin))].robots.append(entry)
     _export_duplicates(state, owner, facts)
     state.outlinks.traps.refresh_mirrors()
+    state.outlinks.regions.refresh()
     seen = state.frontier.seen_keys()
     totals, state.totals = (state.totals, Totals()) if number not in shards else (None, state.totals)
     for shard in receivers:
@@ -158,11 +161,11 @@ def import_hosts(state: CrawlState, part: HostTransfer, now: float) -> None:
     tables = dict(_tables(state))
     for name, rows in part.tables.items():
         if name in tables:
-            tables[name].update(rows if name != "forms" else _convert_forms(rows))
+            tables[name].update(_convert_rows(name, rows))
     state.outlinks.lists.update(part.lists)
     state.outlinks.traps.state.probes.update(part.probes)
     for content, url in part.originals.items():
-        state.duplicates.urls.setdefault(content, url)
+        state.duplicates.urls.add(content, url)
     for simhash, content in np.frombuffer(part.near, "<u8").reshape(2, -1).T.tolist() if part.near else ():
         state.duplicates.near.add(simhash, content)
     for key, digest in part.digests.items():
@@ -175,6 +178,7 @@ def import_hosts(state: CrawlState, part: HostTransfer, now: float) -> None:
     if part.totals is not None:
         state.totals.add(part.totals)
     state.outlinks.traps.refresh_mirrors()
+    state.outlinks.regions.refresh()
 
 
 def host_of_key(key: str) -> str:
@@ -196,14 +200,19 @@ def _tables(state: CrawlState) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "lists_of_host", outlinks.lists_of_host
     yield "links_to_host", outlinks.links_to_host
     yield "pages_of_host", state.pages_of_host
+    yield "usage", state.host_limits.usage
     yield "forms", outlinks.forms.state.hosts
+    yield "regions", outlinks.regions.state.regions
+    yield "regions.names", outlinks.regions.state.names
     for name, hint in TrapsState.__annotations__.items():
         if str(hint).startswith("dict[str"):
             yield f"traps.{name}", getattr(outlinks.traps.state, name)
 
 
-def _convert_forms(rows: dict[str, Any]) -> dict[str, HostForms]:
-    return msgspec.convert(rows, dict[str, HostForms])
+def _convert_rows(name: str, rows: dict[str, Any]) -> dict[str, Any]:
+    """Return the rows of a table as what the state has there."""
+    kind = {"forms": HostForms, "usage": HostUsage, "regions": Region}.get(name)
+    return rows if kind is None else msgspec.convert(rows, dict[str, kind])  # type: ignore[valid-type]
 
 
 def _export_duplicates(state: CrawlState, owner: Callable[[str], int], facts: dict[int, HostTransfer]) -> None:
@@ -235,7 +244,7 @@ def _host_parts(hosts: list[Host]) -> Iterator[list[Host]]:
         for entry in host.queue:
             if size >= _MAX_QUEUE_BYTES:
                 yield part
-                piece = msgspec.structs.replace(host, queue=[])
+                piece = msgspec.structs.replace(host, queue=[], held=[])
                 part, size = [piece], 0
             piece.queue.append(entry)
             size += len(entry.url) + _ENTRY_BYTES

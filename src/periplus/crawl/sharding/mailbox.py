@@ -21,6 +21,7 @@ from periplus.records import Outcome
 
 __all__ = [
     "MESSAGE_SUFFIX",
+    "ForeignMessage",
     "ForwardedLink",
     "RobotsRequest",
     "RobotsResponse",
@@ -82,6 +83,10 @@ class ShardMessage(msgspec.Struct):
 
     def __len__(self) -> int:
         return len(self.links) + len(self.seeds) + len(self.robots_requests) + len(self.robots_responses)
+
+
+class ForeignMessage(ShardMessage):
+    """What another site of a federation has sent: its links are within the scope of its crawl, not of this one."""
 
 
 def write_message(path: Path, message: ShardMessage) -> None:

@@ -243,7 +243,10 @@ def _move_facts(states: dict[int, CrawlState], partitioner: HostPartitioner) -> 
         _hand_over(outlinks.lists_of_host, owner, lambda other: other.outlinks.lists_of_host)
         _hand_over(outlinks.links_to_host, owner, lambda other: other.outlinks.links_to_host)
         _hand_over(state.pages_of_host, owner, lambda other: other.pages_of_host)
+        _hand_over(state.host_limits.usage, owner, lambda other: other.host_limits.usage)
         _hand_over(outlinks.forms.state.hosts, owner, lambda other: other.outlinks.forms.state.hosts)
+        _hand_over(outlinks.regions.state.regions, owner, lambda other: other.outlinks.regions.state.regions)
+        _hand_over(outlinks.regions.state.names, owner, lambda other: other.outlinks.regions.state.names)
         for name in outlinks.traps.state.__struct_fields__:
             _hand_over(getattr(outlinks.traps.state, name), owner, partial(_traps_table, name))
     lists = set().union(*(state.outlinks.lists for state in states.values()))

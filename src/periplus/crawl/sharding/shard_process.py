@@ -30,7 +30,7 @@ _MAX_KILLS: Final = 100
 _FIRST_DELAY: Final = 0.05
 _STOP_TIMEOUT: Final = 30.0
 _MAX_LOG_BYTES: Final = 1 << 20
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class ShardProcess:
@@ -157,7 +157,8 @@ class ShardProcess:
 
     def _crawl(self, supervisor: int) -> None:
         """Crawl until the end, a signal, or the death of the supervisor."""
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for number in (signal.SIGINT, signal.SIGHUP):  # the supervisor heeds them
+            signal.signal(number, signal.SIG_IGN)
         signals: list[int] = []
 
         def record_signal(number: int, frame: FrameType | None) -> None:

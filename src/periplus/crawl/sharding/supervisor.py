@@ -20,6 +20,7 @@ from periplus.crawl.crawl_statistics import CrawlStatistics, sum_statistics
 from periplus.crawl.crawl_status import CrawlStatus, read_status, write_status
 from periplus.crawl.fetch_records import DuplicateTable, make_page_record
 from periplus.crawl.outlinks import parse_seed
+from periplus.crawl.policies.contact import require_contact
 from periplus.crawl.sharding.mailbox import mailbox_mark
 from periplus.crawl.sharding.quotas import Quotas
 from periplus.crawl.sharding.resharding import reshard
@@ -85,6 +86,7 @@ class Supervisor:
                 time.sleep(_POLL_INTERVAL)
 
     def _prepare_shards(self, count: int, seeds: list[Address]) -> None:
+        require_contact(seeds, self._settings.fetch)
         self._topology = reshard(self._folder, self._settings, count, seeds)
         if not self._topology.seeds:
             raise BadInput(f"There is no crawl in {self._folder} to continue.", "Give at least one URL to begin at.")
@@ -231,7 +233,7 @@ def divide_settings(settings: Settings, shards: int) -> Settings:
     replace = msgspec.structs.replace
     return replace(
         settings,
-        crawl=replace(settings.crawl, minutes=0.0),
+        crawl=replace(settings.crawl, minutes=0.0, bytes=-(-settings.crawl.bytes // shards)),
         fetch=replace(fetch, connections=-(-fetch.connections // shards)),
         frontier=replace(
             frontier,

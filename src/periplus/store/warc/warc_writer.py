@@ -1,12 +1,12 @@
 """Converts a fetch result to a WARC 1.1 record, which is compressed on its own, as other tools expect it."""
 
-import base64
 import datetime
 import hashlib
 import http
 import ipaddress
 import re
 import uuid
+from functools import lru_cache
 from typing import Final
 
 from periplus.records import FetchResult
@@ -20,6 +20,8 @@ _CONTROL: Final = re.compile(r"[\x00-\x20\x7f]+")
 _UNSAFE: Final = re.compile(r"[\r\n\x00]+")
 _NOT_TOKEN: Final = re.compile(r"[^!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _RENAMED: Final = frozenset(("content-encoding", "transfer-encoding", "content-length"))
+_BASE_32: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+_PAIRS: Final = [first + second for first in _BASE_32 for second in _BASE_32]
 _LAST_SECOND: Final = 253_402_300_799.0
 """The end of the year 9999; dates beyond it cannot be written."""
 
@@ -43,27 +45,28 @@ def info_record(name: str, when: float) -> bytes:
 
 
 def response_record(result: FetchResult) -> bytes:
-    """Return the response record of a fetch result; its body is stored decompressed, and its headers say so.
+    """Return the response record of a fetch result; its body is stored as it was sent.
 
-    What was not fetched by HTTP is a resource record: only the body.
+    Where that is not known it is stored decoded, and its headers say so. What was not fetched by HTTP is a resource
+    record: only the body.
     """
     is_web = result.request.address.scheme in ("http", "https")
-    head = _http_head(result) if is_web else b""
+    head, body = _http_head(result) if is_web else b"", result.raw or result.body
     block = hashlib.sha1(head, usedforsecurity=False)
-    block.update(result.body)
-    payload = hashlib.sha1(result.body, usedforsecurity=False)
+    block.update(body)
+    payload = hashlib.sha1(body, usedforsecurity=False)
     fields = [
         ("WARC-Type", "response" if is_web else "resource"),
         ("WARC-Record-ID", _identity()),
         ("WARC-Date", _date(result.when)),
-        ("WARC-Target-URI", _CONTROL.sub("", result.request.address.url)),
+        ("WARC-Target-URI", _target(result)),
         ("WARC-Payload-Digest", _digest(payload.digest())),
         ("WARC-Block-Digest", _digest(block.digest())),
         ("Content-Type", "application/http; msgtype=response" if is_web else _type(result)),
     ]
     if address := _ip(result.ip):
         fields.insert(4, ("WARC-IP-Address", address))
-    return _record(fields, (head, result.body))
+    return _record(fields, (head, body))
 
 
 def revisit_record(result: FetchResult) -> bytes:
@@ -72,7 +75,7 @@ def revisit_record(result: FetchResult) -> bytes:
         ("WARC-Type", "revisit"),
         ("WARC-Record-ID", _identity()),
         ("WARC-Date", _date(result.when)),
-        ("WARC-Target-URI", _CONTROL.sub("", result.request.address.url)),
+        ("WARC-Target-URI", _target(result)),
         ("WARC-Profile", "http://netpreserve.org/warc/1.1/revisit/server-not-modified"),
         ("Content-Type", "application/http; msgtype=response"),
     ]
@@ -89,27 +92,41 @@ def _record(fields: list[tuple[str, str]], block: tuple[bytes, ...]) -> bytes:
 
 
 def _http_head(result: FetchResult) -> bytes:
-    try:
-        reason = http.HTTPStatus(result.status).phrase
-    except ValueError:
-        reason = "Unknown"
     # HTTP/2 and HTTP/3 have no status line; by convention they are stored as 1.1.
     version = result.version if result.version in ("HTTP/1.0", "HTTP/1.1") else "HTTP/1.1"
-    lines = [f"{version} {result.status:03d} {reason}"]
+    lines = [f"{version} {result.status:03d} {_reason(result.status)}"]
+    is_encoded = bool(result.raw)
     for name, value in result.headers:
-        clean = _NOT_TOKEN.sub("", name)
-        if clean:
-            lines.append(f"{_stored_name(clean)}: {_UNSAFE.sub(' ', value).strip()}")
-    lines.append(f"content-length: {len(result.body)}")
+        if stored := _stored_name(name, is_encoded):
+            lines.append(f"{stored}: {(value if value.isprintable() else _UNSAFE.sub(' ', value)).strip()}")
+    lines.append(f"content-length: {len(result.raw or result.body)}")
     return _bytes("\r\n".join(lines) + "\r\n\r\n")
+
+
+def _target(result: FetchResult) -> str:
+    url = result.request.address.url
+    return url if url.isascii() and url.isprintable() and " " not in url else _CONTROL.sub("", url)
 
 
 def _type(result: FetchResult) -> str:
     return _UNSAFE.sub(" ", result.header("content-type")).strip() or "application/octet-stream"
 
 
-def _stored_name(name: str) -> str:
-    return f"x-crawler-{name}" if name.lower() in _RENAMED else name
+@lru_cache(1_024)
+def _reason(status: int) -> str:
+    try:
+        return http.HTTPStatus(status).phrase
+    except ValueError:
+        return "Unknown"
+
+
+@lru_cache(1_024)
+def _stored_name(name: str, is_encoded: bool) -> str:
+    """Return the name under which a header is stored, '' if it is none."""
+    name = _NOT_TOKEN.sub("", name)
+    lowered = name.lower()
+    is_renamed = lowered in _RENAMED and not (is_encoded and lowered == "content-encoding")
+    return f"x-crawler-{name}" if is_renamed else name
 
 
 def _bytes(text: str) -> bytes:
@@ -123,13 +140,16 @@ def _identity() -> str:
 def _date(when: float) -> str:
     seconds = min(max(when, 0.0), _LAST_SECOND)
     moment = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond:06d}Z"
 
 
 def _digest(raw: bytes) -> str:
-    return "sha1:" + base64.b32encode(raw).decode("ascii")
+    """Return a digest of 20 bytes in base 32, ten bits at a time."""
+    number = int.from_bytes(raw, "big")
+    return "sha1:" + "".join([_PAIRS[number >> shift & 1_023] for shift in range(150, -1, -10)])
 
 
+@lru_cache(4_096)
 def _ip(text: str) -> str:
     try:
         return str(ipaddress.ip_address(text.strip("[]")))

@@ -11,6 +11,7 @@ import msgspec
 
 from periplus.crawl.crawl_snapshot import CrawlSnapshot, read_snapshot
 from periplus.crawl.outlinks import OutlinkExtractor
+from periplus.crawl.policies.host_table import HostTable
 from periplus.crawl.robots_cache import RobotsCache, robots_path
 from periplus.crawl.sharding.topology import read_topology, shard_dir
 from periplus.errors import BadUrl, NothingHere, PeriplusError
@@ -20,7 +21,7 @@ from periplus.settings import Settings
 from periplus.store import PageStore
 from periplus.url import parse_address
 
-__all__ = ["UrlStatus", "url_status"]
+__all__ = ["UrlStatus", "load_frontier", "read_snapshots", "url_status"]
 
 
 class UrlStatus(msgspec.Struct, frozen=True):
@@ -39,7 +40,7 @@ class UrlStatus(msgspec.Struct, frozen=True):
 def url_status(folder: Path, settings: Settings, address: Address) -> UrlStatus:
     """Return the state of a URL in the crawl of a data folder."""
     record = _find_record(folder, settings, address)
-    snapshots = _read_snapshots(folder)
+    snapshots = read_snapshots(folder)
     for directory, snapshot in snapshots:
         status = _find_in_frontier(directory, snapshot, settings, address)
         if status is not None:
@@ -50,7 +51,7 @@ def url_status(folder: Path, settings: Settings, address: Address) -> UrlStatus:
         return UrlStatus("no crawl")
     if any(_disallows(snapshot, settings, address) for _, snapshot in snapshots):
         return UrlStatus("forbidden")
-    if any(_load_frontier(*snapshot, settings).seen(address.key) for snapshot in snapshots):
+    if any(load_frontier(*snapshot, settings).seen(address.key) for snapshot in snapshots):
         return UrlStatus("seen")
     wanted = any(_wants(snapshot, settings, address) for _, snapshot in snapshots)
     return UrlStatus("unseen" if wanted else "unwanted")
@@ -65,7 +66,7 @@ def _find_record(folder: Path, settings: Settings, address: Address) -> FetchRec
         return None
 
 
-def _read_snapshots(folder: Path) -> Sequence[tuple[Path, CrawlSnapshot]]:
+def read_snapshots(folder: Path) -> Sequence[tuple[Path, CrawlSnapshot]]:
     """Read the snapshots of all shards; damaged ones are left out."""
     snapshots = []
     for number in read_topology(folder).shards:
@@ -79,7 +80,8 @@ def _read_snapshots(folder: Path) -> Sequence[tuple[Path, CrawlSnapshot]]:
     return snapshots
 
 
-def _load_frontier(directory: Path, snapshot: CrawlSnapshot, settings: Settings) -> Frontier:
+def load_frontier(directory: Path, snapshot: CrawlSnapshot, settings: Settings) -> Frontier:
+    """Return the frontier of a snapshot."""
     spill = directory / "spill"
     return Frontier.load(snapshot.frontier, settings.frontier, spill if spill.is_dir() else None)
 
@@ -89,7 +91,7 @@ def _find_in_frontier(
 ) -> UrlStatus | None:
     """Return the state of a URL in the frontier of one shard, or None if it is not queued there."""
     try:
-        frontier = _load_frontier(directory, snapshot, settings)
+        frontier = load_frontier(directory, snapshot, settings)
         hosts = frontier.export_hosts([address.host]) if address.host in frontier.hosts() else []
     except PeriplusError:
         return None  # a running crawl has changed the files meanwhile
@@ -122,4 +124,4 @@ def _wants(snapshot: CrawlSnapshot, settings: Settings, address: Address) -> boo
         seeds = [parse_address(seed) for seed in snapshot.seeds]
     except BadUrl:
         return False
-    return OutlinkExtractor(settings.crawl, seeds).accept(address.url) is not None
+    return OutlinkExtractor(settings.crawl, seeds, hosts=HostTable(settings.host)).accept(address.url) is not None

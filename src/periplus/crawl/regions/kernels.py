@@ -1,0 +1,144 @@
+"""Kernel of the novelty of a text: which of its shingles a sketch has not seen before."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.accel import njit
+
+__all__ = ["SHINGLE", "hash_word", "observe", "refill", "warm"]
+
+SHINGLE = 6
+"""Words of a shingle. Shingles do not cross lines; a shorter line is a shingle by itself."""
+_OFFSET, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
+_MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_ECHO = 8
+"""Words of a line that repeats the URL if it has any of its words; of a longer one, half have to be."""
+_FULL = 0.75
+"""Share of a table's slots from which on shingles are counted but no longer entered."""
+
+
+def _letters() -> npt.NDArray[np.uint8]:
+    table = np.arange(256).astype(np.uint8)
+    table[:128] = 0
+    table[97:123] = table[65:91] = np.arange(97, 123)
+    table[48:58] = 35  # any number is as good as another
+    return table
+
+
+_LETTER = _letters()
+
+
+@njit(cache=True, nogil=True)
+def _mix(value: Any) -> Any:
+    value = (value ^ (value >> np.uint64(30))) * _MIX_1
+    value = (value ^ (value >> np.uint64(27))) * _MIX_2
+    return value ^ (value >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def hash_word(data: Any) -> Any:
+    """Return the hash that `observe` gives a word.
+
+    Parameters: data (uint8 array), the letters of one word in UTF-8.
+    Returns: its hash (uint64).
+    """
+    value = _OFFSET
+    before = np.uint8(0)
+    for byte in data:
+        letter = _LETTER[byte]
+        if letter and not (letter == 35 and before == 35):
+            value = (value ^ np.uint64(letter)) * _PRIME
+        before = letter
+    return value
+
+
+@njit(cache=True, nogil=True)
+def _enter(shingle: Any, limit: Any, table: Any, counts: Any) -> None:
+    """Count a shingle if it is in the sample, and enter it in the table if it is new."""
+    if shingle >= limit or shingle == 0:
+        return
+    counts[0] += 1
+    mask = np.uint64(len(table) - 1)
+    slot = (shingle * _PRIME >> np.uint64(17)) & mask
+    while table[slot] != 0:
+        if table[slot] == shingle:
+            return
+        slot = (slot + np.uint64(1)) & mask
+    counts[1] += 1
+    if counts[2] < _FULL * len(table):
+        table[slot] = shingle
+        counts[2] += 1
+
+
+@njit(cache=True, nogil=True)
+def _enter_line(words: Any, count: int, own: int, limit: Any, table: Any, counts: Any) -> Any:
+    """Enter the shingles of a line, unless it repeats the URL of its page; return the sum of their hashes."""
+    mark = np.uint64(0)
+    if count == 0 or (own and (count <= _ECHO or 2 * own >= count)):
+        return mark
+    size = min(count, SHINGLE)
+    for begin in range(count - size + 1):
+        shingle = np.uint64(size)
+        for number in range(begin, begin + size):
+            shingle = _mix(shingle ^ words[number])
+        mark += shingle
+        _enter(shingle, limit, table, counts)
+    return mark
+
+
+@njit(cache=True, nogil=True)
+def observe(data: Any, own_words: Any, limit: Any, table: Any, counts: Any) -> Any:
+    """Count the shingles of a text and those that are new, and enter the new ones in a table.
+
+    Digits are all alike, and lines that repeat the page's own URL do not count: that they differ is not news.
+
+    Parameters: data (uint8 array), the text in UTF-8; own_words (uint64 array), hashes of the words of the URL;
+    limit (uint64), shingles with a hash below it are sampled; table (uint64 array), a hash table of a power of two
+    slots, 0 where free; counts (int64 array of 3), added to: sampled shingles, new ones, entries of the table.
+    Returns: a fingerprint of all shingles in any order (uint64).
+    """
+    mark = np.uint64(0)
+    words = np.zeros(len(data) // 2 + 2, np.uint64)
+    count, own = 0, 0
+    value, length, before = _OFFSET, 0, np.uint8(0)
+    for position in range(len(data) + 1):
+        byte = data[position] if position < len(data) else np.uint8(10)
+        letter = _LETTER[byte]
+        if letter:
+            if not (letter == 35 and before == 35):
+                value = (value ^ np.uint64(letter)) * _PRIME
+            length += 1
+        elif length:
+            for other in own_words:
+                own += other == value
+            words[count] = value
+            count += 1
+            value, length = _OFFSET, 0
+        before = letter
+        if byte == 10:
+            mark += _enter_line(words, count, own, limit, table, counts)
+            count, own = 0, 0
+    return mark
+
+
+@njit(cache=True, nogil=True)
+def refill(shingles: Any, table: Any, counts: Any) -> None:
+    """Enter shingles in a table.
+
+    Parameters: shingles (uint64 array), none of them 0; table and counts as for `observe`; only `counts[2]` changes.
+    """
+    entered = np.zeros(3, np.int64)
+    for shingle in shingles:
+        _enter(shingle, np.uint64(0xFFFFFFFFFFFFFFFF), table, entered)
+    counts[2] += entered[2]
+
+
+def warm() -> None:
+    """Call every kernel once with the types that the crawl uses."""
+    data = np.frombuffer(b"The tides of the harbour\nin 2024", np.uint8)
+    own = np.array([hash_word(data[:3])], np.uint64)
+    table, counts = np.zeros(64, np.uint64), np.zeros(3, np.int64)
+    observe(data, own, np.uint64(2**64 - 1), table, counts)
+    refill(table[table != 0], np.zeros(64, np.uint64), counts)

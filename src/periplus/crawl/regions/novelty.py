@@ -1,0 +1,142 @@
+"""How much of a page is new to its site: a sketch of the shingles of all pages of each registered domain.
+
+A sketch keeps the shingles whose hash is below a limit. When it is full, the limit is halved: it stays a fair sample of
+all shingles ever seen, whatever the size of the site. Memory is bounded by the slots of all sketches together.
+"""
+
+import re
+from typing import Final, NamedTuple
+from urllib.parse import unquote
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.crawl.regions import kernels
+from periplus.records import Page
+from periplus.url import registered_domain
+
+__all__ = ["Novelty", "NoveltyIndex"]
+
+_ALL: Final = 2**64 - 1
+_MIN_SLOTS: Final = 256
+_MAX_SLOTS: Final = 1 << 16
+_FAIR_SLOTS: Final = 1 << 10
+"""Slots of one sketch, of which half are used: at most, and if there are many sites."""
+_MAX_TOTAL: Final = 1 << 21
+"""Slots of all sketches: 16 MB. Beyond it, the site that was visited least lately starts anew."""
+_MAX_TEXT: Final = 10_000
+"""Bytes of a page's text that are compared."""
+_MAX_OWN_WORDS: Final = 24
+_WORD: Final = re.compile(r"[^\W_]+")
+
+
+class Novelty(NamedTuple):
+    """What a page has that its site did not have before."""
+
+    shingles: float
+    """Shingles that are new, estimated from the sample."""
+    sampled: int
+    """Shingles of the page in the sample: if they are few, none of them may be new by chance."""
+    mark: int
+    """A fingerprint of all shingles in any order."""
+
+
+class _Sketch:
+    """The sampled shingles of one site, in a hash table."""
+
+    def __init__(self, limit: int = _ALL, shingles: npt.NDArray[np.uint64] | None = None) -> None:
+        self.limit = limit
+        self._counts = np.zeros(3, np.int64)
+        shingles = np.zeros(0, np.uint64) if shingles is None else shingles
+        self._fill(shingles, max(_MIN_SLOTS, 1 << (2 * len(shingles)).bit_length()))
+
+    @property
+    def slots(self) -> int:
+        """The size of the table."""
+        return len(self._table)
+
+    def shingles(self) -> npt.NDArray[np.uint64]:
+        """Return all shingles of the sample."""
+        shingles: npt.NDArray[np.uint64] = self._table[self._table != 0]
+        return shingles
+
+    def observe(self, text: bytes, own_words: npt.NDArray[np.uint64], max_slots: int) -> Novelty:
+        """Enter the shingles of a text; return how many were new."""
+        share = self.limit / _ALL
+        before = self._counts.copy()
+        data = np.frombuffer(text, np.uint8)
+        mark = kernels.observe(data, own_words, np.uint64(self.limit), self._table, self._counts)
+        sampled, new, _ = (self._counts - before).tolist()
+        while self._counts[2] > self.slots // 2:
+            if self.slots < max_slots:
+                self._fill(self.shingles(), self.slots * 2)
+            else:
+                self.limit //= 2
+                kept = self.shingles()
+                self._fill(kept[kept < np.uint64(self.limit)], self.slots)
+        return Novelty(new / share, sampled, int(mark))
+
+    def _fill(self, shingles: npt.NDArray[np.uint64], slots: int) -> None:
+        self._table = np.zeros(slots, np.uint64)
+        self._counts[2] = 0
+        kernels.refill(shingles, self._table, self._counts)
+
+
+class NoveltyIndex:
+    """Sketches by registered domain, those of the sites that were visited last."""
+
+    def __init__(self) -> None:
+        self._sketches: dict[str, _Sketch] = {}
+        self._slots = 0
+
+    def observe(self, host: str, page: Page) -> Novelty:
+        """Enter a page; return what is new in it."""
+        domain = registered_domain(host)
+        sketch = self._sketches.pop(domain, None)
+        if sketch is None:
+            sketch = _Sketch()
+        else:
+            self._slots -= sketch.slots
+        fair = min(_MAX_SLOTS, max(_FAIR_SLOTS, _MAX_TOTAL // (1 + len(self._sketches))))
+        novelty = sketch.observe(_text_of(page), _own_words(page.url), fair)
+        self._sketches[domain] = sketch
+        self._slots += sketch.slots
+        while self._slots > _MAX_TOTAL and len(self._sketches) > 1:
+            self._slots -= self._sketches.pop(next(iter(self._sketches))).slots
+        return novelty
+
+    def is_sampled(self, host: str) -> bool:
+        """Return whether the sketch of a host's site has a part of its shingles only."""
+        sketch = self._sketches.get(registered_domain(host))
+        return sketch is not None and sketch.limit < _ALL
+
+    def dump(self) -> dict[str, bytes]:
+        """Return all sketches as bytes: the limit, then the shingles."""
+        return {
+            domain: np.append(np.uint64(sketch.limit), sketch.shingles()).astype("<u8").tobytes()
+            for domain, sketch in self._sketches.items()
+        }
+
+    def load(self, sketches: dict[str, bytes]) -> None:
+        """Restore what `dump` returned."""
+        self._sketches.clear()
+        for domain, data in sketches.items():
+            numbers = np.frombuffer(data, "<u8")
+            if len(numbers):
+                self._sketches[domain] = _Sketch(int(numbers[0]), numbers[1:].astype(np.uint64))
+        self._slots = sum(sketch.slots for sketch in self._sketches.values())
+
+
+def _text_of(page: Page) -> bytes:
+    """Return title and main content, or the whole text of a page without one."""
+    text, spans = page.text, page.main
+    if spans:
+        text = "\n".join(text[begin:end] for begin, end in zip(spans[::2], spans[1::2], strict=False))
+    return f"{page.title}\n{text[:_MAX_TEXT]}".encode("utf-8", "replace")[:_MAX_TEXT]
+
+
+def _own_words(url: str) -> npt.NDArray[np.uint64]:
+    """Return the hashes of the words of a URL."""
+    words = dict.fromkeys(word.lower() for word in _WORD.findall(unquote(url)))
+    encoded = [np.frombuffer(word.encode("utf-8", "replace"), np.uint8) for word in list(words)[:_MAX_OWN_WORDS]]
+    return np.array([kernels.hash_word(word) for word in encoded], np.uint64)

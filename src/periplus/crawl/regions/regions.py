@@ -1,0 +1,384 @@
+"""Regions of hosts, what their pages have brought, and which URLs are held back for it.
+
+A region is what a path template or a set of parameters describes on one host; a whole host; or the hosts of one
+registered domain. No URL is held back for its looks. The evidence is what was fetched:
+
+- *repetition*: pages that have (almost) nothing that their site did not have before are barren. A region whose pages
+  are nearly all barren gets no more than it has earned by others.
+- *links*: what only barren pages link to is on probation. A region gets a few such pages, and two for each of them
+  that was new; a link from a page with news of its own ends the probation.
+- *growth*: a region whose pages link to ever more URLs of the same region, none of which was seen before or is linked
+  from elsewhere, gets a small share of the crawl.
+
+What is held back waits in the frontier, is counted and listed, and returns when its region earns it, when a better page
+links to it, or when the operator releases it. Everything is learned from fetch records, so that recovery, which replays
+them, arrives at the same state.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+import numpy as np
+
+from periplus.crawl.regions.novelty import NoveltyIndex
+from periplus.crawl.regions.url_templates import UrlTemplates
+from periplus.errors import BadUrl
+from periplus.records import LIST_KIND, Address, FetchRecord, Outcome
+from periplus.url import parse_address, registered_domain
+
+__all__ = ["HeldRegion", "Region", "RegionTable", "RegionsState"]
+
+_MIN_SHINGLES: Final = 3.0
+"""New shingles of a page that has something new."""
+_MIN_SAMPLE: Final = 16
+"""Shingles in the sample from which on it is no chance that none of them is new."""
+_MAX_MARKS: Final = 12
+_BARREN_BASE: Final = 15
+_BARREN_RATIO: Final = 4
+"""Barren pages that a region gets: these, and so many for each page that was new."""
+_PROBATION_BASE: Final = 4
+_PROBATION_BASE_HOST: Final = 8
+_PROBATION_RATIO: Final = 2
+_GROWING_PAGES: Final = 30
+_GROWING_SHARE: Final = 0.005
+"""Pages of a growing region: these, and this share of all pages of the crawl."""
+_FRESH: Final = 0.7
+"""Share of a page's links that were never seen before, from which on its region grows."""
+_OWN: Final = 0.5
+_LINKED: Final = 0.1
+"""Links from elsewhere, for each page, that show that a region does not grow by itself alone."""
+_DECAY: Final = 0.9
+_SAMPLE: Final = 8
+"""Links of a page whose regions are determined."""
+_MAX_REGIONS: Final = 50_000
+_MAX_PROBATION: Final = 500_000
+
+REPEATED: Final = "its pages repeat what the site has"
+UNLINKED: Final = "only pages without anything new link to it"
+GROWING: Final = "it grows without being linked from elsewhere"
+
+
+class Region(msgspec.Struct, array_like=True):
+    """What is known of one region."""
+
+    novel: int = 0
+    barren: int = 0
+    """Pages with something new, and pages without."""
+    found: int = 0
+    tried: int = 0
+    """Those of them that only barren pages link to: with something new, and without."""
+    fresh: float = 0.0
+    own: float = 0.0
+    """Of its pages' links, averaged: the share never seen before, and the share of these in the same region."""
+    linked: int = 0
+    """Links to new URLs of the region on pages of other regions, sampled."""
+    held: int = 0
+    reason: str = ""
+    example: str = ""
+    """URLs held back, why, and one of them."""
+    released: bool = False
+    pending: int = 0
+    sampled: int = 0
+    """Pages without anything new in too small a sample, and the size of their samples together."""
+    marks: list[int] = []
+    """Fingerprints of the last pages."""
+
+    @property
+    def pages(self) -> int:
+        """All pages that were fetched."""
+        return self.novel + self.barren
+
+    def repeats(self) -> bool:
+        """Return whether nearly all of its pages were barren."""
+        return self.barren >= _BARREN_BASE + _BARREN_RATIO * self.novel
+
+    def failed_probation(self, base: int) -> bool:
+        """Return whether what barren pages link to was barren too."""
+        return self.tried >= base + _PROBATION_RATIO * self.found
+
+    def grows(self, pages: int) -> bool:
+        """Return whether it grows without being linked from elsewhere; `pages` is the size of the whole crawl."""
+        return (
+            self.pages >= _GROWING_PAGES + _GROWING_SHARE * pages
+            and self.fresh >= _FRESH
+            and self.own >= _OWN
+            and self.linked < _LINKED * self.pages
+        )
+
+
+class RegionsState(msgspec.Struct):
+    """Everything that is learned, as stored in the snapshot."""
+
+    regions: dict[str, Region] = {}
+    names: dict[str, list[int]] = {}
+    sketches: dict[str, bytes] = {}
+    probation: bytes = b""
+    """Keys of URLs that only barren pages link to, u64 little-endian."""
+    pages: int = 0
+
+
+class HeldRegion(NamedTuple):
+    """A region of which URLs are held back, for its operator."""
+
+    region: str
+    held: int
+    reason: str
+    example: str
+    pages: int
+    barren: int
+
+
+class RegionTable:
+    """Learns what the pages of each region bring, and decides what is held back."""
+
+    def __init__(self, state: RegionsState | None = None) -> None:
+        self.state = state or RegionsState()
+        self._templates = UrlTemplates(self.state.names)
+        self._novelty = NoveltyIndex()
+        self._novelty.load(self.state.sketches)
+        self.state.sketches = {}
+        self._probation = dict.fromkeys(np.frombuffer(self.state.probation, "<u8").tolist())
+        self.seen: Callable[[int], bool] = lambda key: False
+        """Whether the URL with this key was ever added to the frontier."""
+        self.refresh()
+        self.earned: dict[str, int] = {}
+        """Regions whose held URLs may return, and how many."""
+        self.relinked: dict[str, set[str]] = {}
+        """By host, held URLs to which a page with something new links."""
+
+    def refresh(self) -> None:
+        """Determine again which regions have URLs held back, from a state that has changed."""
+        self._held = {key for key, region in self.state.regions.items() if region.held}
+
+    def dump(self) -> RegionsState:
+        """Return the state for the snapshot."""
+        probation = np.fromiter(self._probation, "<u8", len(self._probation)).tobytes()
+        return msgspec.structs.replace(self.state, sketches=self._novelty.dump(), probation=probation)
+
+    def hold_reason(self, address: Address) -> str:
+        """Return why an address is to be held back now, or ''."""
+        regions = self.state.regions
+        own, host, domain, parameters = (regions.get(key, _NONE) for key in self._keys(address))
+        if own.released or host.released or domain.released:
+            return ""
+        small = host.pages < _SMALL_HOST
+        on_probation = address.key in self._probation
+        if on_probation and domain.failed_probation(_PROBATION_BASE_HOST):
+            return UNLINKED
+        if host.pages < _FIRST_PAGES and domain.repeats():
+            return REPEATED
+        if (
+            on_probation
+            and not small
+            and (own.failed_probation(_PROBATION_BASE) or host.failed_probation(_PROBATION_BASE_HOST))
+        ):
+            return UNLINKED
+        if not small and (own.repeats() or parameters.repeats()):
+            return REPEATED
+        return GROWING if own.grows(self.state.pages) or domain.grows(self.state.pages) else ""
+
+    def note_held(self, address: Address, reason: str) -> None:
+        """Count a URL that was held back."""
+        key = self._templates.template(address)
+        region = self._region(key)
+        region.held, region.reason, region.example = region.held + 1, reason, address.url
+        self._held.add(key)
+
+    def note_released(self, url: str) -> None:
+        """Count a URL that returns to its queue."""
+        region = self.state.regions.get(self.region_of(url))
+        if region is not None:
+            region.held = max(0, region.held - 1)
+            if not region.held:
+                self._held.discard(self.region_of(url))
+
+    def region_of(self, url: str) -> str:
+        """Return the name of the region of a URL, '' for one that cannot be parsed."""
+        try:
+            return self._templates.template(parse_address(url))
+        except BadUrl:
+            return ""
+
+    def contains(self, key: str, url: str) -> bool:
+        """Return whether a URL is of this region."""
+        return self.region_of(url) == key
+
+    def held(self) -> list[HeldRegion]:
+        """Return the regions of which URLs are held back, the largest first."""
+        found = [
+            HeldRegion(name, region.held, region.reason, region.example, region.pages, region.barren)
+            for name, region in self.state.regions.items()
+            if region.held
+        ]
+        return sorted(found, key=lambda region: (-region.held, region.region))
+
+    def release(self, name: str) -> bool:
+        """Release a region or a host ('*' stands for all) for good; return whether anything was held there."""
+        chosen = [key for key, region in self.state.regions.items() if region.held and _names(name, key)]
+        for key in chosen:
+            self._region(key).released = True
+            self.earned[key] = self.state.regions[key].held
+        return bool(chosen)
+
+    def learn(self, record: FetchRecord, address: Address) -> bool:
+        """Learn from the record of a page; return whether the page is barren."""
+        on_probation = record.key in self._probation
+        self._probation.pop(record.key, None)
+        if record.outcome is not Outcome.OK or record.revisit or (record.page is None and not record.duplicate_of):
+            return False
+        if record.page is not None and record.page.kind == LIST_KIND:
+            return False
+        keys = self._keys(address)
+        own, domain = self._region(keys[0]), self._region(keys[2])
+        barren, pages = self._judge(record, address, own, domain)
+        host = self._region(keys[1])
+        for key in dict.fromkeys(keys) if pages else ():
+            region = self._region(key)
+            if region is domain and host.pages > _FIRST_PAGES:
+                continue
+            region.barren, region.novel = region.barren + barren * pages, region.novel + (not barren)
+            region.tried += barren and on_probation
+            region.found += on_probation and not barren
+        self.state.pages += not barren
+        if self._templates.learn(address):
+            self._rename_held(address.host)
+        if not barren and pages:
+            self._earn(keys[0])
+        return barren and record.depth > 0
+
+    def learn_links(self, address: Address, barren: bool, links: Sequence[Address], total: int) -> None:
+        """Learn from the links of a page: `links` were not seen lately, `total` is the number of all."""
+        if barren:
+            self._put_on_probation(link.key for link in links if not self.seen(link.key))
+            return
+        for link in links:
+            if link.key in self._probation:
+                del self._probation[link.key]
+                region = self.state.regions.get(self._templates.template(link))
+                if region is not None and region.held:
+                    self.relinked.setdefault(link.host, set()).add(link.url)
+        sample = [link for link in links[:: max(1, len(links) // _SAMPLE)][:_SAMPLE] if not self.seen(link.key)]
+        self._learn_growth(address, sample, len(links), total)
+
+    def note_linked(self, address: Address) -> None:
+        """Count a link to an address from a page that another shard has fetched."""
+        region = self.state.regions.get(self._templates.template(address))
+        if region is not None:
+            region.linked += 1
+
+    def _learn_growth(self, address: Address, sample: list[Address], links: int, total: int) -> None:
+        key, _, domain, _ = self._keys(address)
+        same = 0
+        for link in sample:
+            other = self._templates.template(link)
+            if other == key:
+                same += 1
+            else:
+                self._region(other).linked += 1
+        sampled = min(links, _SAMPLE)
+        fresh = links * len(sample) / sampled / total if sampled and total else 0.0
+        _average(self._region(key), fresh, same / len(sample) if sample else 0.0)
+        others = sum(link.host != address.host and f"*.{registered_domain(link.host)} *" == domain for link in sample)
+        _average(self._region(domain), fresh, others / len(sample) if sample else 0.0)
+
+    def _put_on_probation(self, keys: Iterable[int]) -> None:
+        for key in keys:
+            if len(self._probation) >= _MAX_PROBATION:
+                del self._probation[next(iter(self._probation))]
+            self._probation[key] = None
+
+    def _judge(self, record: FetchRecord, address: Address, own: Region, domain: Region) -> tuple[bool, int]:
+        """Return whether a page is barren, and for how many pages of its region that is the verdict.
+
+        If the sample is too small to judge a page, it is judged as the page before, and counted with later ones.
+        """
+        if record.page is None:
+            return _domain_of(record.duplicate_of) == registered_domain(address.host), 1
+        novelty = self._novelty.observe(address.host, record.page)
+        known = _note_mark(own, novelty.mark) | _note_mark(domain, novelty.mark)
+        if novelty.shingles >= _MIN_SHINGLES and not known:
+            own.pending = own.sampled = 0
+            return False, 1
+        own.pending, own.sampled = own.pending + 1, own.sampled + novelty.sampled
+        if not known and own.sampled < _MIN_SAMPLE and self._novelty.is_sampled(address.host):
+            return own.barren > own.novel, 0
+        pages, own.pending, own.sampled = own.pending, 0, 0
+        return True, pages
+
+    def _rename_held(self, host: str) -> None:
+        """Move what is held of a host to the regions that its templates describe now."""
+        for key in [key for key in self._held if key.startswith(f"{host} ")]:
+            region = self.state.regions.get(key)
+            renamed = self.region_of(region.example) if region is not None else ""
+            if region is None or renamed in ("", key):
+                continue
+            target = self._region(renamed)
+            target.held, target.reason, target.example = target.held + region.held, region.reason, region.example
+            target.released |= region.released
+            region.held = 0
+            self._held.discard(key)
+            self._held.add(renamed)
+
+    def _earn(self, key: str) -> None:
+        if key in self._held:
+            self.earned[key] = self.earned.get(key, 0) + _BARREN_RATIO
+
+    def _keys(self, address: Address) -> tuple[str, str, str, str]:
+        """Return the names of the regions of an address: by template, host, domain and, if it has any, parameters."""
+        host, template = address.host, self._templates.template(address)
+        parameters = template.partition("?")[2]
+        return (
+            template,
+            f"{host} *",
+            f"*.{registered_domain(host)} *",
+            f"{host} *?{parameters}" if parameters else template,
+        )
+
+    def _region(self, key: str) -> Region:
+        regions = self.state.regions
+        region = regions.get(key)
+        if region is None:
+            if len(regions) >= _MAX_REGIONS:
+                _make_room(regions)
+            region = regions[key] = Region()
+        return region
+
+
+_NONE: Final = Region()
+_SMALL_HOST: Final = 40
+"""Pages of a host before any of its regions is held back for what it has brought: small sites may be thin."""
+_FIRST_PAGES: Final = 3
+"""Pages of a host that count for its domain: a host is judged by the others only at the beginning."""
+
+
+def _note_mark(region: Region, mark: int) -> bool:
+    """Enter the fingerprint of a page; return whether one of the last pages of the region had the same."""
+    if mark in region.marks:
+        return True
+    region.marks = [*region.marks[1 - _MAX_MARKS :], mark]
+    return False
+
+
+def _average(region: Region, fresh: float, own: float) -> None:
+    region.fresh = _DECAY * region.fresh + (1 - _DECAY) * min(1.0, fresh)
+    region.own = _DECAY * region.own + (1 - _DECAY) * own
+
+
+def _make_room(regions: dict[str, Region]) -> None:
+    """Forget the oldest tenth of the regions, less those of which URLs are held back or were released."""
+    old = [key for key, region in regions.items() if not region.held and not region.released]
+    for key in old[: max(1, len(regions) // 10)] or [next(iter(regions))]:
+        del regions[key]
+
+
+def _domain_of(url: str) -> str:
+    try:
+        return registered_domain(parse_address(url).host)
+    except BadUrl:
+        return ""
+
+
+def _names(wanted: str, key: str) -> bool:
+    """Return whether an operator's name of a region or host means this region."""
+    return wanted in ("*", key, key.partition(" ")[0])

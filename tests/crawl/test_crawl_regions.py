@@ -1,0 +1,164 @@
+"""Regions: what repeats, grows or is not linked is held back, what only looks like it is not."""
+
+import random
+
+import msgspec
+import numpy as np
+import pytest
+from scripted_web import ScriptedWeb
+
+from naive.shingles import shingles
+from periplus.crawl import Crawler, held_regions
+from periplus.crawl.regions import kernels
+from periplus.crawl.regions.novelty import NoveltyIndex
+from periplus.crawl.regions.regions import RegionsState, RegionTable
+from periplus.crawl.regions.url_templates import UrlTemplates
+from periplus.records import FetchRecord, Outcome, Page
+from periplus.settings import Settings
+from periplus.url import parse_address
+
+WORDS = [
+    f"{a}{b}{c}" for a in ("ba", "co", "du", "fe", "gi") for b in ("la", "me", "no", "ri") for c in ("st", "nd", "x")
+]
+
+
+def prose(rng: random.Random, count: int = 60) -> str:
+    return "\n".join(" ".join(rng.choices(WORDS, k=8)) for _ in range(count // 8))
+
+
+def record(url: str, text: str = "", depth: int = 2, **more) -> FetchRecord:
+    page = None if more.get("duplicate_of") else Page(url, title="T", text=text)
+    return FetchRecord(url, parse_address(url).key, Outcome.OK, 1.0, status=200, depth=depth, page=page, **more)
+
+
+def releasing(settings: Settings, name: str) -> Settings:
+    return msgspec.structs.replace(settings, crawl=msgspec.structs.replace(settings.crawl, release=(name,)))
+
+
+def learn(table: RegionTable, url: str, text: str = "", **more) -> bool:
+    return table.learn(record(url, text, **more), parse_address(url))
+
+
+def reason(table: RegionTable, url: str) -> str:
+    return table.hold_reason(parse_address(url))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_kernel_counts_the_shingles_of_its_naive_twin(seed: int) -> None:
+    rng = random.Random(seed)
+    pieces = [*WORDS[:9], "12", "3x", "x45y6", "\n", "\n\n", ", ", "été", "Größe", "own"]
+    texts = [" ".join(rng.choices(pieces, k=rng.randrange(40))) for _ in range(4)]
+    own = np.array([kernels.hash_word(np.frombuffer(b"own", np.uint8))], np.uint64)
+    table, counts, expected = np.zeros(1024, np.uint64), np.zeros(3, np.int64), set()
+    for text in texts:
+        data = np.frombuffer(text.encode(), np.uint8)
+        kernels.observe(data, own, np.uint64(2**64 - 1), table, counts)
+        expected |= shingles(text, {"own"})
+    assert counts[1] == counts[2] == np.count_nonzero(table) == len(expected)
+
+
+def test_a_sketch_stays_a_fair_sample_and_survives_a_snapshot() -> None:
+    rng, index = random.Random(1), NoveltyIndex()
+    vocabulary = ["".join(rng.choices("abcdefghij", k=6)) for _ in range(3_000)]
+    text = ""
+    for number in range(600):
+        text = " ".join(rng.choices(vocabulary, k=200))
+        fresh = index.observe("a.test", Page(f"http://a.test/{number}", text=text)).shingles
+    assert index.is_sampled("a.test")
+    assert 100 <= fresh <= 320
+    again = NoveltyIndex()
+    again.load(index.dump())
+    assert again.observe("www.a.test", Page("http://www.a.test/x", text=text)).shingles == 0
+
+
+def test_folders_with_many_names_become_one_template() -> None:
+    templates = UrlTemplates()
+    addresses = [parse_address(f"http://a.test/wiki/Name{'x' * n}.html?b={n}&a=1") for n in range(20)]
+    assert templates.template(addresses[0]) == "a.test /wiki/Name.html?a&b"
+    assert [templates.learn(address) for address in addresses].count(True) == 1
+    assert templates.template(addresses[0]) == "a.test /wiki/*.html?a&b"
+    assert templates.template(parse_address("http://a.test/t/topic/12345/7")) == "a.test /t/topic/#/#"
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["/t/topic/{}/7", "/questions/{}/3-reasons", "/article-{}-1.html", "/M-{}-6.htm", "/9{}/13/", "/a/b/a/b/a/b/a/{}/"],
+)
+def test_nothing_is_held_back_for_its_looks(form: str) -> None:
+    table, rng = RegionTable(), random.Random(form)
+    for number in range(200):
+        url = "http://a.test" + form.format(10_000 + number)
+        assert reason(table, url) == ""
+        assert not learn(table, url, prose(rng))
+
+
+def test_a_calendar_without_events_is_held_back() -> None:
+    table = RegionTable()
+    for month in range(100):
+        learn(table, f"http://a.test/cal/{2000 + month}/1", f"Events of 1/{2000 + month}\nNothing is planned.")
+    assert "repeat" in reason(table, "http://a.test/cal/2100/1")
+    assert reason(table, "http://a.test/news/1") == ""
+    again = RegionTable(msgspec.msgpack.decode(msgspec.msgpack.encode(table.dump()), type=RegionsState))
+    assert "repeat" in reason(again, "http://a.test/cal/2100/1")
+
+
+def test_what_only_barren_pages_link_to_is_on_probation_until_a_better_page_links_to_it() -> None:
+    table, rng = RegionTable(), random.Random(2)
+    text = prose(rng)
+    learn(table, "http://a.test/", text, depth=0)
+    good = parse_address("http://a.test/other/good")
+    for number in range(50):
+        url = f"http://a.test/loop/{'x' * number}"
+        barren = learn(table, url, text)
+        table.learn_links(parse_address(url), barren, [parse_address(f"{url}x"), good], 9)
+    assert "without anything new link" in reason(table, "http://a.test/loop/" + "x" * 50)
+    assert reason(table, good.url) != ""
+    table.note_held(good, reason(table, good.url))
+    table.learn_links(parse_address("http://a.test/"), False, [good], 9)
+    assert reason(table, good.url) == ""
+    assert table.relinked == {"a.test": {good.url}}
+
+
+def test_a_region_that_grows_by_itself_gets_a_small_share() -> None:
+    table, rng = RegionTable(), random.Random(3)
+    for number in range(60):
+        url = f"http://a.test/pit/{number}"
+        assert not learn(table, url, prose(rng))
+        table.learn_links(parse_address(url), False, [parse_address(f"{url}{n}") for n in range(8)], 8)
+    assert "grows" in reason(table, "http://a.test/pit/99")
+    table.seen = lambda key: True  # links lead to what is known
+    for number in range(30):
+        url = f"http://a.test/pit/{number}"
+        table.learn_links(parse_address(url), False, [parse_address(f"{url}{n}") for n in range(8)], 8)
+    assert reason(table, "http://a.test/pit/99") == ""
+
+
+def test_hosts_of_a_wildcard_domain_share_a_budget() -> None:
+    table = RegionTable()
+    for number in range(40):
+        learn(table, f"http://h{number}.wild.test/", f"Best h{number}\nThe same offer as everywhere, today only.")
+    assert reason(table, "http://h99.wild.test/") != ""
+    assert reason(table, "http://other.test/") == ""
+
+
+def test_what_is_held_back_is_counted_listed_and_released(tmp_path) -> None:
+    web = ScriptedWeb()
+    for number in range(120):
+        links = f'<a href="/list?n={number + 1}">next</a>'
+        web.put(f"http://a.test/list?n={number}", f"<title>List</title><p>There is nothing on page {number}. {links}")
+    web.put("http://a.test/", '<title>Home</title><p>Welcome to all of you. <a href="/list?n=0">list</a>')
+    settings, data = web.settings(tmp_path, "a.test", depth=500), tmp_path / "data"
+    try:
+        first = Crawler(data, settings, ["http://a.test/"]).run()
+        assert first.held == 1
+        assert len(web.requests) < 60
+        (region,) = held_regions(data)
+        assert (region.region, region.held) == ("a.test /list?n", 1)
+        released = releasing(settings, "a.test /list?n")
+        second = Crawler(data, released).run()
+        assert second.held == 0
+        assert len(web.requests) == 122  # the home page, 120 pages and the one that is not there
+        third = Crawler(data, releasing(settings, "b.test")).run()
+        assert third.notes == ("Nothing is held back under 'b.test'; see periplus crawl --held.",)
+    finally:
+        web.close()

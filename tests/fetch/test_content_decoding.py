@@ -1,0 +1,39 @@
+"""Content encodings are undone within bounds, and it is known which of them readers of archives undo as well."""
+
+import gzip
+import zlib
+
+import pytest
+
+from periplus.fetch.content_decoding import decode_body
+
+TEXT = b"the lighthouse keeper " * 50
+RAW = zlib.compressobj(wbits=-15)
+RAW_DEFLATE = RAW.compress(TEXT) + RAW.flush()
+
+
+@pytest.mark.parametrize(
+    ("raw", "encoding", "ordinary"),
+    [
+        (gzip.compress(TEXT), "gzip", True),
+        (gzip.compress(TEXT), "x-gzip", False),
+        (gzip.compress(TEXT) + bytes(7), "gzip", False),
+        (gzip.compress(TEXT[:100]) + gzip.compress(TEXT[100:]), "gzip", False),
+        (zlib.compress(TEXT), "gzip", False),
+        (zlib.compress(TEXT), "deflate", True),
+        (RAW_DEFLATE, "deflate", False),
+    ],
+)
+def test_what_is_decoded_and_what_is_ordinary(raw: bytes, encoding: str, ordinary: bool) -> None:
+    decoded = decode_body(raw, [encoding], 10_000)
+    assert (decoded.body, decoded.error, decoded.ordinary) == (TEXT, "", ordinary)
+    assert decode_body(raw, [encoding], 100).too_large
+    assert len(decode_body(raw, [encoding], 100).body) == 100
+    assert decode_body(raw[: len(raw) // 2], [encoding], 10_000).error
+
+
+def test_a_body_of_many_empty_members_is_decoded_in_linear_time() -> None:
+    """One that gives back the rest of the body for each member would take a minute."""
+    members = gzip.compress(b"") * 200_000
+    assert decode_body(members, ["gzip"], 10_000) == (b"", False, "", False)
+    assert decode_body(gzip.compress(members), ["gzip", "gzip"], 10_000_000).body == b""
