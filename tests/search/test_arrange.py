@@ -17,7 +17,9 @@ from periplus.search import Searcher
 from periplus.search.presentation.result_selection import (
     CandidateFields,
     ContentSignature,
+    SelectionRules,
     excluded_flags,
+    select_columns,
     select_results,
 )
 from periplus.settings import Settings
@@ -39,6 +41,53 @@ def test_pages_of_any_size_are_cut_from_one_order(pages: list[tuple[int, int]], 
     folded = [row for rows in whole.similar.values() for row in rows]
     assert sorted(whole.rows + folded) == list(range(len(pages))), "nothing is lost"
     assert len({pages[row][1] for row in whole.rows}) == len(whole.rows), "every text once"
+
+
+_CANDIDATE = st.tuples(
+    st.integers(1, 4),  # host
+    st.sampled_from([0b1, 0b11, 0b111 << 20, 0b1111 << 20, 1 << 50]),  # simhash
+    st.sampled_from([0, 30, 60, 200, 230, 1000]),  # bytes of text
+    st.sampled_from([0, 0, 0, int(PageFlag.ADULT), int(PageFlag.UNTRUSTED), int(PageFlag.PAYWALL)]),
+)
+
+
+@given(
+    st.lists(_CANDIDATE, max_size=120),
+    st.integers(0, 40),
+    st.integers(0, 2),
+    st.integers(0, 3),
+    st.integers(-1, 2),
+)
+def test_selection_by_columns_is_the_same(
+    candidates: list[tuple[int, int, int, int]], wanted: int, safe: int, per_host: int, bits: int
+) -> None:
+    hosts, simhashes, lengths, flags = (
+        (list(column) for column in zip(*candidates, strict=True)) if candidates else [[]] * 4
+    )
+    short: list[int] = []
+
+    def signature(row: int) -> ContentSignature:
+        if lengths[row] < 200:
+            short.append(row)
+            return ContentSignature(0, lengths[row], 1 + row)
+        return ContentSignature(simhashes[row], lengths[row], 0)
+
+    rules = SelectionRules(wanted, excluded_flags(safe), per_host, bits)
+    expected = select_results(np.array(flags, np.int64), CandidateFields(hosts.__getitem__, signature), *rules)
+    words = [(host, simhash, length | flag << 32) for host, simhash, length, flag in candidates]
+    got = select_columns(np.array(words, np.uint64).reshape(-1, 3), rules)
+    sizes = [lengths[row] for row in dict.fromkeys(short) if lengths[row]]
+    if len(set(sizes)) < len(sizes):
+        assert got is None, "texts of one length have to be read"
+    else:
+        assert got == expected
+
+
+def test_a_text_without_a_simhash_has_to_be_read() -> None:
+    rules = SelectionRules(10, 0, 2, 3)
+    assert select_columns(np.array([[1, 0, 200]], np.uint64), rules) is None
+    assert select_columns(np.array([[1, 0, 199]], np.uint64), rules) is not None
+    assert select_columns(np.array([[1, 0, 200]], np.uint64), rules._replace(bits=-1)) is not None
 
 
 def test_a_crowded_host_waits_for_others_and_then_comes() -> None:

@@ -151,14 +151,34 @@ def test_queries_of_a_log_have_the_same_answers(
     assert results > 10_000
 
 
-def test_a_query_takes_two_rounds(wiki: tuple[Searcher, ShardedSearcher, LocalShards]) -> None:
-    """Counts that are in postings only are asked for once; texts are read where no simhash is stored."""
+def test_a_query_takes_one_round_or_two(wiki: tuple[Searcher, ShardedSearcher, LocalShards]) -> None:
+    """Counts that are in postings only are asked for once, and only results that no shard presents early."""
     _, broker, group = wiki
     for words in ("april", "solar system", "history of music", "+river +france", '"united states"', "lang:en moon"):
         assert broker.search(Query(words)).hits
         group.calls.clear()
         broker.search(Query(words))
+        assert [method for method, _ in group.calls] in (["retrieve"], ["retrieve", "present"])
+        group.calls.clear()
+        broker.search(Query(words, start=10))
         assert [method for method, _ in group.calls if method != "signatures"] == ["retrieve", "present"]
+
+
+def test_results_that_are_not_presented_early_are_asked_for(tmp_path: Path) -> None:
+    """One shard has all that matches best, and nearly all of it has to be asked for."""
+    parts = [
+        [visit(f"https://{name}{n}.test/", f"{name} {n}", f"{name} {'sea ' * n} fog") for n in range(12)]
+        for name in ("fog", "tide", "rope")
+    ]
+    whole, broker, group = build_both(tmp_path, parts, Ranks({}))
+    assert_same(whole, broker, Query("fog", size=10, folded=False))
+    assert ("present", 1) in group.calls
+    one = build_both(tmp_path / "alone", parts[:1], Ranks({}))
+    for query in (Query("fog"), Query("fog", size=3), Query("fog", explain=True), Query("fog", start=3)):
+        one[2].calls.clear()
+        assert_same(*one[:2], query)
+        is_early = not query.explain and not query.start
+        assert [method for method, _ in one[2].calls] == (["retrieve"] if is_early else ["retrieve", "present"])
 
 
 def test_short_texts_are_read_only_if_they_are_as_long_as_others(tmp_path: Path) -> None:
@@ -173,7 +193,7 @@ def test_short_texts_are_read_only_if_they_are_as_long_as_others(tmp_path: Path)
     assert [method for method, _ in group.calls if method == "signatures"] == ["signatures"]
     group.calls.clear()
     assert_same(whole, broker, Query("coast", size=100))
-    assert [method for method, _ in group.calls] == ["retrieve", "present"]
+    assert [method for method, _ in group.calls] == ["retrieve"]
 
 
 @pytest.mark.parametrize("mode", ["always", "auto"])

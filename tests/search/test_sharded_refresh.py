@@ -141,7 +141,9 @@ def test_a_query_that_began_on_the_last_generation_ends_on_it(tmp_path: Path) ->
         return call(method, requests, seconds)
 
     group.call = refresh_before_present  # type: ignore[method-assign]
-    assert [hit.url for hit in broker.search(Query("sea ship")).hits] == [hit.url for hit in expected.hits]
+    page = broker.search(Query("sea ship", explain=True))  # nothing is presented early
+    assert group.calls[-1][0] == "present"
+    assert [hit.url for hit in page.hits] == [hit.url for hit in expected.hits]
 
 
 def test_shards_that_do_not_answer_are_named(tmp_path: Path) -> None:
@@ -161,7 +163,7 @@ def test_shards_that_do_not_answer_are_named(tmp_path: Path) -> None:
     assert page.notes[-1] == "1 of 3 shards did not answer."
     assert 0 < len(page.hits) < len(complete.hits)
     silent |= {"retrieve": set(), "present": {0}}
-    page = broker.search(Query("sea", size=100))
+    page = broker.search(Query("sea", size=100, explain=True))  # nothing is presented early
     assert page.partial
     assert 0 < len(page.hits) < len(complete.hits)
     silent |= {"retrieve": {0, 1, 2}}

@@ -10,6 +10,7 @@ from periplus.errors import BadInput, BadUrl
 from periplus.hashing import fingerprint_text
 from periplus.parse import TextBlock
 from periplus.records import Hit, Query, ResultPage, SearchLimits
+from periplus.search import Passage
 
 PLACES = (
     ("Salt harbour", "harbour", "the salt pans dry in the sun and boats carry the grain to the outer islands"),
@@ -130,6 +131,16 @@ class FakeSearcher:
         total = 0 if "nothing" in query.words else self.total
         hits = tuple(hit(number, query) for number in range(query.start, min(query.start + query.size, total)))
         return ResultPage(query, hits, total, total < 1000, "partial" in query.words, 0.00312, self.documents)
+
+    def passages(
+        self, query: Query, tokens: int, limits: SearchLimits | None = None
+    ) -> tuple[ResultPage, tuple[Passage, ...]]:
+        page = self.search(query, limits)
+        found = [
+            Passage(one.url, one.title, "".join(t for t, _ in one.snippet), 0.5, one.key, 3, 90, "ab" * 32, ("Top",))
+            for one in page.hits[: max(1, tokens // 100)]
+        ]
+        return page, tuple(found)
 
     def cached_page(self, key: int) -> FakeCachedPage | None:
         known = hit(0, Query("salt"))

@@ -311,6 +311,6 @@ def test_opensearch_ignores_a_forged_host() -> None:
 
 def test_unknown_paths_and_methods() -> None:
     assert page("/nowhere").status == 404
-    answer = page("/search?q=x", method="POST")
+    answer = page("/search?q=x", method="PUT")
     assert answer.status == 405
     assert page("/search?q=x", method="HEAD").status == 200

@@ -13,7 +13,7 @@ from periplus.serve import ROLES, Actions, ApiKeys, make_app
 from periplus.serve.api.openapi import openapi_document
 from periplus.serve.route_records import Access, Route
 from periplus.serve.routes import ROUTES
-from periplus.serve.routing import SEARCH_PATHS, is_api_path, metric_label
+from periplus.serve.routing import SEARCH_FORM_PATHS, SEARCH_PATHS, is_api_path, metric_label
 from periplus.settings import ServeSettings
 
 GUARDED = [route for route in ROUTES if route.permission]
@@ -122,8 +122,8 @@ def test_a_setting_opens_a_row_to_anyone() -> None:
 
 
 def test_searches_are_named_in_the_table_though_the_framework_does_not_answer_them() -> None:
-    assert {"/search", "/api/search", "/suggest"} == SEARCH_PATHS
+    assert {"/search", "/api/search", "/suggest", "/autocompleter"} == SEARCH_PATHS
     app = make_app(FakeSearcher(), ServeSettings(threads=1))
     for path in SEARCH_PATHS:
         assert get(app, path + "?q=salt").status == 200
-        assert get(app, path + "?q=salt", "POST").status == 405
+        assert get(app, path + "?q=salt", "POST").status == (200 if path in SEARCH_FORM_PATHS else 405)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from periplus.search.index_session import IndexParts, IndexSession, SearchStatistics
 from periplus.search.page_status import PageStatus
 from periplus.search.present import present
+from periplus.search.presentation.page_passages import Passage, passages_of_snippets
 from periplus.search.presentation.presented_results import PresentedResults
 from periplus.search.presentation.snippets import make_snippet
 from periplus.search.ranking_weights import RankingWeight
@@ -32,6 +33,7 @@ from periplus.search.searcher import CachedPage, Searcher
 from periplus.search.shard_merge import merge_shards
 
 if TYPE_CHECKING:
+    from periplus.search.sharding.empty_replies import empty_reply
     from periplus.search.sharding.index_shard import IndexShard
     from periplus.search.sharding.local_shards import LocalShards
     from periplus.search.sharding.merged_columns import MergedColumns
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
         StatisticsAnswer,
         StatisticsQuestion,
     )
-    from periplus.search.sharding.sharded_backend import ShardedBackend, empty_reply
+    from periplus.search.sharding.sharded_backend import ShardedBackend
     from periplus.search.sharding.sharded_collection import ShardedCollection
     from periplus.search.sharding.sharded_searcher import ShardedSearcher
 
@@ -61,6 +63,7 @@ __all__ = [
     "LocalShards",
     "MergedColumns",
     "PageStatus",
+    "Passage",
     "PlannedCandidates",
     "PresentReply",
     "PresentRequest",
@@ -87,6 +90,7 @@ __all__ = [
     "encode_record",
     "make_snippet",
     "merge_shards",
+    "passages_of_snippets",
     "present",
     "rerank",
     "retrieve",
@@ -94,12 +98,13 @@ __all__ = [
 ]
 
 _SHARDING_MODULES: Final = {
+    "empty_replies": ("empty_reply",),
     "index_shard": ("IndexShard",),
     "local_shards": ("LocalShards",),
     "shard_methods": ("SHARD_METHODS", "Shard", "ShardGroup", "ShardMethod"),
     "sharded_collection": ("ShardedCollection",),
     "sharded_searcher": ("ShardedSearcher",),
-    "sharded_backend": ("ShardedBackend", "empty_reply"),
+    "sharded_backend": ("ShardedBackend",),
     "merged_columns": ("MergedColumns",),
     "shard_records": (
         *("DescribeRequest", "PresentReply", "PresentRequest", "RetrieveReply", "RetrieveRequest", "ShardDescription"),

@@ -73,7 +73,8 @@ class IndexSession:
         self.signals = open_external_signals(index.folder.parent, settings.rank)
         self.ranker = Ranker(index, settings.rank, settings.embeddings, signals=self.signals)
         weight = settings.search.synonym_weight
-        pairs = read_synonyms(index.folder.parent / "graph") if weight else ()
+        self._graph = index.folder.parent / "graph"
+        pairs = read_synonyms(self._graph) if weight else ()
         self.synonyms = Synonyms.from_pairs(pairs, weight)
         self.suggester: Suggester = Suggester(index, before.suggester if before else None, popular)
         self.cache: DocumentCache = before.cache if before else DocumentCache()
@@ -93,12 +94,12 @@ class IndexSession:
     def plan(self, parsed: ParsedQuery, query: Query) -> QueryPlan:
         """Return the plan of a query that has words: links resolved, filters added, terms weighed, synonyms added."""
         assert parsed.tree is not None
-        graph = self.index.folder.parent / "graph"
-        tree, notes = resolve_links(parsed.tree, graph, self.index.manifest.record_count)
+        tree, notes = resolve_links(parsed.tree, self._graph, self.index.manifest.record_count)
         notes = parsed.notes + notes + filter_notes(query)
         filtered = add_filters(tree, query)
         plan = self.ranker.plan(filtered, notes, unfinished_word(query), verbatim=query.verbatim)
-        plan = plan._replace(alternatives=alternative_words(tree))
+        if alternatives := alternative_words(tree):
+            plan = plan._replace(alternatives=alternatives)
         return self.synonyms.expand(self.index, plan, tree)
 
     def parts(self) -> IndexParts:

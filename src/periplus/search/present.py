@@ -19,6 +19,7 @@ from periplus.search.presentation.presented_results import PresentedResults
 from periplus.search.presentation.result_selection import (
     CandidateFields,
     Selection,
+    SelectionRules,
     add_related,
     excluded_flags,
     related_rows,
@@ -29,7 +30,7 @@ from periplus.search.request_filters import is_site_search
 from periplus.search.rerank import RerankedCandidates
 from periplus.settings import SearchSettings
 
-__all__ = ["explain_rows", "present", "select_page"]
+__all__ = ["explain_rows", "present", "select_page", "selection_rules"]
 
 
 def present(
@@ -69,12 +70,16 @@ def select_page(
     flags: npt.NDArray[np.int64], fields: CandidateFields, query: Query, settings: SearchSettings, budget: QueryBudget
 ) -> Selection:
     """Return which candidates become results, up to the end of the page; flags, fields: those of the candidates."""
+    return select_results(flags, fields, *selection_rules(query, settings), lambda: budget.skips("near-duplicates"))
+
+
+def selection_rules(query: Query, settings: SearchSettings) -> SelectionRules:
+    """Return how the results of a query are selected, up to the end of the page."""
     size = max(0, min(query.size, settings.max_results))
     end = min(max(0, query.start) + size, settings.max_results)
     bits = settings.near_duplicate_bits if query.folded and settings.near_duplicate_bits else -1
     per_host = settings.per_host if query.folded and not is_site_search(query) else 0
-    excluded, late = excluded_flags(query.safe), lambda: budget.skips("near-duplicates")
-    return select_results(flags, fields, end, excluded, per_host, bits, late)
+    return SelectionRules(end, excluded_flags(query.safe), per_host, bits)
 
 
 def explain_rows(

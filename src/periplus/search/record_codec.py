@@ -62,9 +62,14 @@ def _decode_array(kind: Any, value: Any) -> Any:
     if type(value) is not bytes or len(value) < 8 or value[0] >= len(_TYPES) or value[1] > _MAX_DIMENSIONS:
         raise msgspec.ValidationError("no array: it is not a type, a shape and elements")
     dtype, header = _TYPES[value[0]], _HEADERS[value[1]]
-    expected = _annotated_dtype(kind)
-    if expected is not None and dtype is not expected:
-        raise msgspec.ValidationError(f"no array of {expected}: elements of type {dtype}")
+    entry = _ANNOTATIONS.get(id(kind)) or _annotate(kind)
+    if entry[1] is not dtype and entry[1] is not None:
+        raise msgspec.ValidationError(f"no array of {entry[1]}: elements of type {dtype}")
+    if value[1] == 1 and len(value) > header.size:  # most are
+        count = header.unpack_from(value)[2]
+        if count * dtype.itemsize != len(value) - header.size:
+            raise msgspec.ValidationError(f"no array: {len(value)} bytes are not its shape")
+        return np.frombuffer(value, dtype, count, header.size)
     if len(value) < header.size:
         raise msgspec.ValidationError("no array: its shape is cut off")
     shape = header.unpack_from(value)[2:]
@@ -77,20 +82,17 @@ def _decode_array(kind: Any, value: Any) -> Any:
             return np.zeros(shape, dtype)
         except ValueError as error:  # the product of its other lengths is too large
             raise msgspec.ValidationError(f"no array: {error}") from None
-    array = np.frombuffer(value, dtype, offset=header.size)
-    return array if len(shape) == 1 else array.reshape(shape)
+    return np.frombuffer(value, dtype, offset=header.size).reshape(shape)
 
 
 _ANNOTATIONS: Final[dict[int, tuple[Any, np.dtype[Any] | None]]] = {}
 """By identity of an annotation, which takes long to hash: the annotation, and the type of elements that it names."""
 
 
-def _annotated_dtype(kind: Any) -> np.dtype[Any] | None:
-    """Return the type of elements that an annotation names; None if it names none."""
-    entry = _ANNOTATIONS.get(id(kind))
-    if entry is None:
-        entry = _ANNOTATIONS[id(kind)] = (kind, _read_annotation(kind))
-    return entry[1]
+def _annotate(kind: Any) -> tuple[Any, np.dtype[Any] | None]:
+    """Enter an annotation, with the type of elements that it names; None if it names none."""
+    entry = _ANNOTATIONS[id(kind)] = (kind, _read_annotation(kind))
+    return entry
 
 
 def _read_annotation(kind: Any) -> np.dtype[Any] | None:

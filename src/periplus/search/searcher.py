@@ -14,10 +14,13 @@ from periplus.index import Index
 from periplus.publish import DeletionList
 from periplus.records import Query, ResultPage, SearchLimits
 from periplus.search.answering.index_backend import IndexBackend
+from periplus.search.answering.passage_finder import find_page_passages
 from periplus.search.answering.query_answerer import QueryAnswerer
 from periplus.search.index_session import IndexParts, IndexSession, SearchStatistics
 from periplus.search.page_status import DELETED, INDEXED, PageStatus, status_of_record
 from periplus.search.presentation.cards import CardReader
+from periplus.search.presentation.page_passages import Passage
+from periplus.search.presentation.stored_fields import NOARCHIVE_NOTE, cached_text
 from periplus.search.ranking_weights import RankingWeight, change_weights, list_weights
 from periplus.settings import Settings
 from periplus.signals import PopularQueries
@@ -93,6 +96,17 @@ class Searcher:
         """
         return self._answerer.answer(self._backend(self._session), query, limits or SearchLimits())
 
+    def passages(
+        self, query: Query, tokens: int, limits: SearchLimits | None = None
+    ) -> tuple[ResultPage, tuple[Passage, ...]]:
+        """Return the passages of the best results that say most about a query, within a budget of tokens."""
+        session, limits = self._session, limits or SearchLimits()
+        end = time.monotonic() + min(limits.seconds, self._settings.search.budget_ms / 1000)
+        page = self._answerer.answer(self._backend(session), query, limits)
+        if session is None:
+            return page, ()
+        return page, find_page_passages(session, self._cards, page, tokens, self._settings.parse, end)
+
     def weights(self) -> tuple[RankingWeight, ...]:
         """Return the weights of ranking."""
         return list_weights(self._settings.rank)
@@ -142,7 +156,7 @@ class Searcher:
                     segment.string("url", document),
                     float(segment.column("fetched")[document]),
                     segment.string("title", document),
-                    segment.text(document).decode("utf-8", "replace"),
+                    cached_text(segment, document),
                     LANGUAGES[int(segment.column("language")[document])],
                 )
         return None
@@ -154,4 +168,6 @@ class Searcher:
         """
         from periplus.search.presentation.cached_copies import read_blocks
 
-        return read_blocks(self._cards, key, self._settings.parse) if self.cached_page(key) is not None else ()
+        page = self.cached_page(key)
+        hidden = page is None or page.text == NOARCHIVE_NOTE
+        return () if hidden else read_blocks(self._cards, key, self._settings.parse)

@@ -113,3 +113,5 @@ class Actions(NamedTuple):
     """Return the latest report on ranking quality (None if there is none) and the history of scores."""
     health: Callable[[], HealthReport] | None = None
     """Return how the parts of the program are; it reads files."""
+    crawl_metrics: Callable[[], str] | None = None
+    """Return the metrics of the crawl that runs, in the text format of Prometheus; it reads a file."""

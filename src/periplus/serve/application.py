@@ -16,8 +16,10 @@ from periplus.errors import DataError, Overloaded, PeriplusError
 from periplus.health import part
 from periplus.serve.actions import Actions
 from periplus.serve.admin.admin_pages import AdminHandlers
+from periplus.serve.api.passages_api import PassageHandlers
 from periplus.serve.api.query_counter import QueryCounter
 from periplus.serve.api.ratings import RatingHandlers
+from periplus.serve.api.searxng import SearxngHandlers
 from periplus.serve.api.status_api import ApiHandlers
 from periplus.serve.api.write_api import WriteHandlers
 from periplus.serve.api_keys import ApiKeys
@@ -113,7 +115,7 @@ def make_app(
         QueryCounter(searcher),
     )
     pages = PageHandlers(executor, renderer, assets, auth)
-    api = ApiHandlers(executor, metrics, cache, bodies, actions.health)
+    api = ApiHandlers(executor, metrics, cache, bodies, actions.health, actions.crawl_metrics)
     weather = WeatherService(settings, actions.fetch, renderer)
     admin = AdminHandlers(executor, renderer, auth, actions, metrics, api.update_metrics)
     extras = PageExtras(lambda: trending.pages, settings.clicks, weather.available)
@@ -127,6 +129,8 @@ def make_app(
         "sites": SiteHandlers(executor, renderer, auth, actions, settings.submissions),
         "weather": weather,
         "admin": admin,
+        "passages": PassageHandlers(searcher, executor),
+        "searxng": SearxngHandlers(executor, settings.rate > 0),
     }
 
     @asynccontextmanager

@@ -9,6 +9,7 @@ __all__ = [
     "CachedPageLike",
     "IndexPartsLike",
     "PageStatusLike",
+    "PassageLike",
     "SearcherLike",
     "StatisticsLike",
     "TextBlockLike",
@@ -140,6 +141,62 @@ class IndexPartsLike(Protocol):
         """The hosts with the most pages, and their number of pages."""
 
 
+class PassageLike(Protocol):
+    """A piece of a page that says much about a query, with what it can be checked by."""
+
+    @property
+    def url(self) -> str:
+        """The URL of its page."""
+
+    @property
+    def title(self) -> str:
+        """The title of its page."""
+
+    @property
+    def text(self) -> str:
+        """As it is stored: the characters `begin` to `end` of the text of the page."""
+
+    @property
+    def score(self) -> float:
+        """How much it says about the query, and how good its page is."""
+
+    @property
+    def key(self) -> int:
+        """The fingerprint of the URL."""
+
+    @property
+    def begin(self) -> int:
+        """Where it begins in the text of the page, in characters."""
+
+    @property
+    def end(self) -> int:
+        """Where it ends."""
+
+    @property
+    def content(self) -> str:
+        """SHA-256 of the text of the page, in hexadecimal digits."""
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The headings above it, outermost first, where they are known."""
+
+    @property
+    def language(self) -> str:
+        """The language of its page."""
+
+    @property
+    def fetched(self) -> float:
+        """Time of the fetch, in seconds since 1970."""
+
+    @property
+    def warc(self) -> str:
+        """The WARC file with the response and the record's offset, 'name:offset', or ''."""
+
+    @property
+    def rank(self) -> int:
+        """The place of its page among the results, from 1."""
+
+
 class WeightLike(Protocol):
     """A weight of ranking."""
 
@@ -161,6 +218,11 @@ class SearcherLike(Protocol):
 
     def search(self, query: Query, limits: SearchLimits | None = None) -> ResultPage:
         """Answer a query within limits; raise `ExpensiveQuery` if it is estimated to cost more."""
+
+    def passages(
+        self, query: Query, tokens: int, limits: SearchLimits | None = None
+    ) -> tuple[ResultPage, Sequence[PassageLike]]:
+        """Return the passages of the best results that say most about a query, within a budget of tokens."""
 
     def cached_page(self, key: int) -> CachedPageLike | None:
         """Return the cached copy of the page with this fingerprint, if there is one."""

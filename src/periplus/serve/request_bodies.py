@@ -12,13 +12,14 @@ from starlette.responses import Response
 
 from periplus.errors import BadInput
 
-__all__ = ["MAX_BODY_BYTES", "encode_json", "json_response", "read_form", "read_json"]
+__all__ = ["MAX_BODY_BYTES", "encode_json", "json_response", "read_form", "read_form_bytes", "read_json"]
 
 T = TypeVar("T")
 
 MAX_BODY_BYTES: Final = 1 << 20
 """A longer body is refused."""
 _MAX_DIGITS: Final = 20
+_FORM: Final = "application/x-www-form-urlencoded"
 
 
 async def read_json(request: Request, kind: type[T]) -> T:
@@ -33,12 +34,18 @@ async def read_json(request: Request, kind: type[T]) -> T:
 
 async def read_form(request: Request) -> dict[str, str]:
     """Return the fields of a form."""
-    _check_type(request, "application/x-www-form-urlencoded")
-    body = await _read(request)
+    body = await read_form_bytes(request)
     try:
         return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=50))
     except ValueError:
         raise BadInput("The form has too many fields.") from None
+
+
+async def read_form_bytes(request: Request, limit: int = MAX_BODY_BYTES) -> bytes:
+    """Return the fields of a form as they were sent; none if there is neither a body nor a type of one."""
+    if "content-type" in request.headers or request.headers.get("content-length", "0") != "0":
+        _check_type(request, _FORM)
+    return await _read(request, limit)
 
 
 def _check_type(request: Request, expected: str) -> None:
@@ -46,16 +53,16 @@ def _check_type(request: Request, expected: str) -> None:
         raise HTTPException(415, f"Send {expected}.")
 
 
-async def _read(request: Request) -> bytes:
+async def _read(request: Request, limit: int = MAX_BODY_BYTES) -> bytes:
     declared = request.headers.get("content-length", "0")
-    if declared.isascii() and declared.isdigit() and len(declared) < _MAX_DIGITS and int(declared) > MAX_BODY_BYTES:
-        raise HTTPException(413, f"Send at most {MAX_BODY_BYTES:,} bytes.")
+    if declared.isascii() and declared.isdigit() and len(declared) < _MAX_DIGITS and int(declared) > limit:
+        raise HTTPException(413, f"Send at most {limit:,} bytes.")
     body = bytearray()
     try:
         async for part in request.stream():
             body += part
-            if len(body) > MAX_BODY_BYTES:
-                raise HTTPException(413, f"Send at most {MAX_BODY_BYTES:,} bytes.")
+            if len(body) > limit:
+                raise HTTPException(413, f"Send at most {limit:,} bytes.")
     except ClientDisconnect:  # the client is gone, or its chunks are malformed: it is answered, in case it is there
         raise HTTPException(400, "The body is incomplete.", {"connection": "close"}) from None
     return bytes(body)

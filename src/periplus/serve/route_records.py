@@ -3,11 +3,14 @@
 import enum
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-__all__ = ["Access", "Parameter", "Route", "Schema", "integer", "object_schema", "text"]
+__all__ = ["INVALID", "TOO_MANY", "Access", "Parameter", "Route", "Schema", "integer", "object_schema", "text"]
 
 Schema = dict[str, Any]
+INVALID: Final = {400: "invalid parameter or body"}
+TOO_MANY: Final = {429: "too many requests; see Retry-After"}
+"""Responses of many routes."""
 
 
 class Access(enum.Enum):

@@ -6,119 +6,19 @@ document, and the page `/api` the documentation for people.
 
 from typing import Final
 
-from periplus.serve.route_records import Access, Parameter, Route, integer, object_schema, text
-from periplus.serve.search_request import FORMATS, MAX_COUNT, MAX_QUERY_LENGTH, MAX_START, TABS, TIME_RANGES
+from periplus.serve.route_records import INVALID, TOO_MANY, Access, Parameter, Route, object_schema, text
+from periplus.serve.search_routes import SEARCH_ROUTES
 
 __all__ = ["ROUTES"]
 
-_Q: Final = Parameter("q", "the query, as typed by a person", {"type": "string", "minLength": 1}, True)
-_COUNT: Final = Parameter("count", "number of results; a page for people has ten", integer(1, MAX_COUNT, 10))
-_EXPLAIN: Final = Parameter("explain", "1 adds the contributions to each score", integer(0, 1, 0))
-_FILTERS: Final = (
-    Parameter("lang", "only pages in this language", text(3, pattern="^[a-z]{2,3}$")),
-    Parameter("site", "only pages of this host and its subdomains", text(253)),
-    Parameter("time_range", "only pages with a date in this period", {"type": "string", "enum": list(TIME_RANGES)}),
-    Parameter("safesearch", "1 excludes adult pages, 2 also deceptive ones", integer(0, 2, 0)),
-    Parameter("tab", "the kind of pages", {"type": "string", "enum": list(TABS), "default": "web"}),
-    Parameter("similar", "1 includes near-duplicates and all pages of a host", {"type": "string", "enum": ["0", "1"]}),
-    Parameter(
-        "verbatim", "1 searches the query as typed, though it finds nothing", {"type": "string", "enum": ["0", "1"]}
-    ),
-    Parameter("as_you_type", "1 if the last word may be unfinished: a prefix", {"type": "string", "enum": ["0", "1"]}),
-)
-_FORMAT: Final = Parameter(
-    "format", "alternatively, the Accept header", {"type": "string", "enum": list(FORMATS), "default": "html"}
-)
 _VISIT: Final = object_schema(
     ("url",), url=text(2048), count={"type": "integer"}, digest=text(128), when={"type": "number"}
 )
-_INVALID: Final = {400: "invalid parameter or body"}
-_TOO_MANY: Final = {429: "too many requests; see Retry-After"}
 _UNAUTHORIZED: Final = {401: "no key, or an unknown one", 403: "the role of the key does not allow this"}
 _UNAVAILABLE: Final = {501: "not available on this server"}
 _BODY: Final = {413: "the body is too long", 415: "the body is not JSON"} | _UNAVAILABLE
 _QUEUE_FULL: Final = {503: "the queue is full"}
 _HTML: Final = ("text/html",)
-
-_SEARCH: Final = (
-    Route(
-        "GET",
-        "/search",
-        "pages.search",
-        "Search; the answer is JSON in the format of SearXNG (format=json), RSS, CSV or a page",
-        ("search",),
-        parameters=(
-            _Q,
-            _FORMAT,
-            Parameter("page", "the number of the result page", integer(1, MAX_START // MAX_COUNT + 1, 1)),
-            _COUNT,
-            *_FILTERS,
-            _EXPLAIN,
-        ),
-        responses={200: "results, best first", 303: "no query: redirect to /", 503: "the index is empty, or overload"}
-        | _INVALID
-        | _TOO_MANY,
-        media_types=("application/json", "application/rss+xml", "text/csv", "text/html"),
-        direct=True,
-    ),
-    Route(
-        "GET",
-        "/api/search",
-        "pages.search",
-        "Search; the same as /search with format=json",
-        ("search",),
-        parameters=(
-            _Q,
-            Parameter("start", "number of results to skip", integer(0, MAX_START, 0)),
-            _COUNT,
-            *_FILTERS,
-            _EXPLAIN,
-        ),
-        responses={200: "results, best first", 503: "the index is empty, or overload"} | _INVALID | _TOO_MANY,
-        direct=True,
-    ),
-    Route(
-        "GET",
-        "/suggest",
-        "pages.search",
-        "Complete a query from titles and host names, in the format of OpenSearch suggestions",
-        ("search",),
-        parameters=(Parameter("q", "the beginning of a query", text(MAX_QUERY_LENGTH), True),),
-        responses={200: "the input, its completions and their relevance"} | _TOO_MANY,
-        media_types=("application/x-suggestions+json",),
-        direct=True,
-    ),
-    Route(
-        "GET",
-        "/api/statistics",
-        "api.statistics",
-        "Return the size of the index",
-        ("search",),
-        responses={200: "pages, hosts, bytes, newest"},
-    ),
-    Route(
-        "GET",
-        "/api/weather",
-        "weather.answer",
-        "Return the weather at a place, by name or by rounded coordinates, from the services of serve.weather and "
-        "serve.geocoder",
-        ("search",),
-        parameters=(
-            Parameter("place", "its name, instead of coordinates", text(80)),
-            Parameter("latitude", "in degrees", {"type": "number", "minimum": -90, "maximum": 90}),
-            Parameter("longitude", "in degrees", {"type": "number", "minimum": -180, "maximum": 180}),
-        ),
-        responses={
-            200: "temperature, sky, wind, the place if named, and a text with all of these",
-            404: "unknown place",
-            501: "no service is configured",
-            502: "the service does not answer",
-            503: "too many requests for the weather",
-        }
-        | _INVALID
-        | _TOO_MANY,
-    ),
-)
 
 _WRITES: Final = (
     Route(
@@ -144,8 +44,8 @@ _WRITES: Final = (
             503: "the index is being built; try again later",
             507: "the disk limit leaves no room for it",
         }
-        | _INVALID
-        | _TOO_MANY
+        | INVALID
+        | TOO_MANY
         | _UNAUTHORIZED
         | _BODY,
     ),
@@ -158,7 +58,7 @@ _WRITES: Final = (
         "publish",
         parameters=(Parameter("id", "16 hexadecimal digits", text(16, pattern="^[0-9a-f]{16}$"), True, "path"),),
         responses={200: "removed", 400: "no page has this id", 404: "not an id", 503: "try again later"}
-        | _TOO_MANY
+        | TOO_MANY
         | _UNAUTHORIZED
         | _UNAVAILABLE,
     ),
@@ -171,7 +71,7 @@ _WRITES: Final = (
         "submit",
         public_setting="submissions",
         body=object_schema(("url",), url=text(2048)),
-        responses={202: "queued"} | _QUEUE_FULL | _INVALID | _TOO_MANY | _UNAUTHORIZED | _BODY,
+        responses={202: "queued"} | _QUEUE_FULL | INVALID | TOO_MANY | _UNAUTHORIZED | _BODY,
     ),
     Route(
         "POST",
@@ -181,7 +81,7 @@ _WRITES: Final = (
         ("crawl",),
         "report",
         body=object_schema(("visits",), visits={"type": "array", "items": _VISIT, "maxItems": 5000}),
-        responses={202: "the number accepted"} | _QUEUE_FULL | _INVALID | _TOO_MANY | _UNAUTHORIZED | _BODY,
+        responses={202: "the number accepted"} | _QUEUE_FULL | INVALID | TOO_MANY | _UNAUTHORIZED | _BODY,
     ),
     Route(
         "GET",
@@ -190,7 +90,7 @@ _WRITES: Final = (
         "Return the state of the crawl",
         ("crawl",),
         "crawl",
-        responses={200: "its state and counters"} | _TOO_MANY | _UNAUTHORIZED | _UNAVAILABLE,
+        responses={200: "its state and counters"} | TOO_MANY | _UNAUTHORIZED | _UNAVAILABLE,
     ),
     Route(
         "POST",
@@ -210,8 +110,8 @@ _WRITES: Final = (
         ),
         body=object_schema((), seeds={"type": "array", "items": text(2048), "maxItems": 1000}),
         responses={202: "accepted", 404: "no such command", 409: "no crawl is running, or one already is"}
-        | _INVALID
-        | _TOO_MANY
+        | INVALID
+        | TOO_MANY
         | _UNAUTHORIZED
         | _BODY,
     ),
@@ -229,7 +129,7 @@ _WRITES: Final = (
             url=text(4000, minLength=1),
             grade={"type": "integer", "minimum": 0, "maximum": 3},
         ),
-        responses={204: "stored", 503: "the store is full"} | _INVALID | _TOO_MANY | _UNAUTHORIZED | _BODY,
+        responses={204: "stored", 503: "the store is full"} | INVALID | TOO_MANY | _UNAUTHORIZED | _BODY,
     ),
     Route(
         "POST",
@@ -245,8 +145,8 @@ _WRITES: Final = (
             shown={"type": "array", "items": text(4000), "maxItems": 100},
         ),
         responses={204: "counted", 403: "sent by a page of another site", 503: "the store is full"}
-        | _INVALID
-        | _TOO_MANY
+        | INVALID
+        | TOO_MANY
         | _BODY,
     ),
 )
@@ -303,6 +203,9 @@ _PAGES: Final = (
     Route("GET", "/opensearch.xml", "pages.opensearch", media_types=("application/opensearchdescription+xml",)),
     Route("GET", "/favicon.svg", "pages.static", media_types=("image/svg+xml",)),
     Route("GET", "/favicon.ico", "pages.static", media_types=("image/svg+xml",)),
+    Route("GET", "/stats", "searxng.stats", media_types=_HTML),
+    Route("GET", "/stats/errors", "searxng.errors"),
+    Route("GET", "/stats/checker", "searxng.checker"),
     Route("GET", "/robots.txt", "pages.robots", media_types=("text/plain",)),
     Route("GET", "/static/{name}", "pages.static", media_types=("text/css", "text/javascript", "image/svg+xml")),
     Route("POST", "/rate/login", "ratings.login", media_types=_HTML),
@@ -319,4 +222,4 @@ _ADMIN: Final = (
     Route("GET", "/admin/live", "admin.live", "", (), "admin", Access.SESSION, media_types=("text/event-stream",)),
 )
 
-ROUTES: Final = (*_SEARCH, *_WRITES, *_PAGES, *_OPERATION, *(route._replace(metric="/admin") for route in _ADMIN))
+ROUTES: Final = (*SEARCH_ROUTES, *_WRITES, *_PAGES, *_OPERATION, *(route._replace(metric="/admin") for route in _ADMIN))

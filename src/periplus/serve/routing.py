@@ -10,12 +10,23 @@ from starlette.routing import Route as FrameworkRoute
 from periplus.serve.route_records import Access, Route
 from periplus.serve.routes import ROUTES
 
-__all__ = ["JSON_PATHS", "SEARCH_PATHS", "UNLIMITED_PATHS", "Authorizer", "is_api_path", "make_routes", "metric_label"]
+__all__ = [
+    "JSON_PATHS",
+    "SEARCH_FORM_PATHS",
+    "SEARCH_PATHS",
+    "UNLIMITED_PATHS",
+    "Authorizer",
+    "is_api_path",
+    "make_routes",
+    "metric_label",
+]
 
 Handler = Callable[[Request], Awaitable[Response]]
 
 SEARCH_PATHS: Final = frozenset(route.path for route in ROUTES if route.direct)
 """Answered by `SearchMiddleware`: the response is the same for everybody, and so it can be cached."""
+SEARCH_FORM_PATHS: Final = frozenset(route.path for route in ROUTES if route.direct and route.method == "POST")
+"""The same, for searches that are posted as a form."""
 UNLIMITED_PATHS: Final = frozenset(route.path for route in ROUTES if not route.rate_limited)
 JSON_PATHS: Final = frozenset(route.path for route in ROUTES if "text/html" not in route.media_types and route.tags)
 """Errors on these paths are JSON."""

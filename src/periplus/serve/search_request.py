@@ -12,6 +12,7 @@ from periplus.errors import BadInput
 from periplus.records import Query
 
 __all__ = [
+    "CATEGORIES",
     "FORMATS",
     "MAX_COUNT",
     "MAX_QUERY_LENGTH",
@@ -23,6 +24,7 @@ __all__ = [
     "parse_api_request",
     "parse_page_request",
     "parse_parameters",
+    "parse_passage_request",
     "request_url",
     "seems_expensive",
 ]
@@ -45,6 +47,21 @@ TABS: Final[dict[str, tuple[str, ...]]] = {
     "services": ("application/json", "application/yaml", "application/wsdl+xml"),
 }
 """Tabs, and the content types that each shows. Only service descriptions are indexed with the types of services."""
+CATEGORIES: Final = {
+    "general": "web",
+    "images": "media",
+    "videos": "media",
+    "music": "media",
+    "news": "news",
+    "files": "documents",
+    "it": "web",
+    "science": "web",
+    "map": "web",
+    "social media": "web",
+}
+"""Categories of SearXNG, and the tab that answers each."""
+_ANY_LANGUAGE: Final = frozenset({"all", "auto", "any"})
+"""Values of `language` that exclude no page."""
 _FEATURE_TABS: Final = frozenset({"media", "news"})
 """Tabs that select pages by what they contain, whatever their content type."""
 
@@ -115,7 +132,7 @@ def parse_api_request(parameters: Mapping[str, str]) -> SearchRequest:
     page_text = parameters.get("page", "") or parameters.get("pageno", "") or "1"
     page = _bounded("page", page_text, 1, MAX_START // size + 1)
     start = _bounded("start", parameters.get("start", str((page - 1) * size)), 0, MAX_START)
-    safe = _bounded("safesearch", parameters.get("safesearch", "0"), 0, 2)
+    safe = _bounded("safesearch", parameters.get("safesearch", "") or "0", 0, 2)
     explain = _bounded("explain", parameters.get("explain", "0"), 0, 1) == 1
     for name, value, choices in (
         ("time_range", parameters.get("time_range", ""), TIME_RANGES),
@@ -126,16 +143,23 @@ def parse_api_request(parameters: Mapping[str, str]) -> SearchRequest:
     return _with_filters(parameters, Query(words, start, size, explain, safe=safe), truncated, 0)
 
 
+def parse_passage_request(parameters: Mapping[str, str], default: int, most: int) -> tuple[SearchRequest, int]:
+    """Parse a request for passages; return it and the budget of tokens. Raise `BadInput` for invalid values."""
+    tokens = _bounded("tokens", parameters.get("tokens", "") or str(default), 1, most)
+    pages = _bounded("count", parameters.get("count", "") or "20", 1, MAX_COUNT)
+    return parse_api_request({**parameters, "count": str(pages)}), tokens
+
+
 def _with_filters(parameters: Mapping[str, str], query: Query, truncated: bool, explained: int) -> SearchRequest:
     """Add the filters; an invalid language or site is ignored."""
-    language = re.split("[-_]", (parameters.get("lang", "") or parameters.get("language", "")).lower())[0]
+    language = re.split("[-_]", (parameters.get("lang", "") or parameters.get("language", "")).strip().lower())[0]
     site = parameters.get("site", "").strip().lower()
     time_range = parameters.get("time_range", "") if parameters.get("time_range", "") in TIME_RANGES else ""
-    tab = parameters.get("tab", "") if parameters.get("tab", "") in TABS else "web"
+    tab = parameters.get("tab", "") if parameters.get("tab", "") in TABS else _tab_of_categories(parameters)
     locale = parameters.get("hl", "").lower()
     query = msgspec.structs.replace(
         query,
-        language=language if _LANGUAGE.fullmatch(language) else "",
+        language=language if _LANGUAGE.fullmatch(language) and language not in _ANY_LANGUAGE else "",
         site=site if _SITE.fullmatch(site) else "",
         days=TIME_RANGES.get(time_range, 0),
         kinds=TABS[tab],
@@ -154,6 +178,15 @@ def _with_filters(parameters: Mapping[str, str], query: Query, truncated: bool, 
         time_range,
         locale if _LOCALE.fullmatch(locale) else "",
     )
+
+
+def _tab_of_categories(parameters: Mapping[str, str]) -> str:
+    """Return the tab for categories as SearXNG's clients name them, in one parameter or in one for each."""
+    names = parameters.get("categories", "") or parameters.get("category", "")
+    chosen = [name.strip().lower() for name in names.split(",", len(CATEGORIES))]
+    chosen += [name for name in CATEGORIES if parameters.get(f"category_{name}", "off") != "off"]
+    tabs = {CATEGORIES[name] for name in chosen if name in CATEGORIES}
+    return tabs.pop() if len(tabs) == 1 else "web"
 
 
 _NAMES: Final = (

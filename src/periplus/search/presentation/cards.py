@@ -7,6 +7,7 @@ from typing import Final
 
 from periplus.errors import DataError, PeriplusError
 from periplus.records import Card, FetchRecord, Page
+from periplus.search.presentation.snippets import NO_ANSWER, limit_snippet
 from periplus.search.suggester import fold
 from periplus.settings import StoreSettings
 from periplus.store import PageStore, WarcPage
@@ -47,6 +48,11 @@ class CardReader:
             self._open()
         return self._find(key)
 
+    def known_record(self, key: int) -> FetchRecord | None:
+        """Return the newest fetch of a page if the store is open; if not, begin to open it."""
+        self._begin_to_open()
+        return self._find(key)
+
     def response(self, key: int) -> WarcPage | None:
         """Return the stored response of the newest fetch of a page, waiting until the store is open."""
         record = self.fetch_record(key)
@@ -57,14 +63,16 @@ class CardReader:
 
     def card(self, key: int) -> Card | None:
         """Return the card of a page, if it states enough facts; None until the store is open."""
-        if self._store is None:
-            with self._lock:
-                if self._opening is None and self._folder.is_dir():
-                    self._opening = threading.Thread(target=supervise_once("page store", self._open), daemon=True)
-                    self._opening.start()
-            return None
+        self._begin_to_open()
         record = self._find(key)
         return make_card(record.page) if record is not None and record.page is not None else None
+
+    def _begin_to_open(self) -> None:
+        """Open the store in another thread, unless it is open."""
+        with self._lock:
+            if self._store is None and self._opening is None and self._folder.is_dir():
+                self._opening = threading.Thread(target=supervise_once("page store", self._open), daemon=True)
+                self._opening.start()
 
     def ready(self) -> None:
         """Wait until the store is open."""
@@ -100,5 +108,7 @@ def make_card(page: Page) -> Card | None:
     if len(chosen) < _FEWEST:
         return None
     text = " ".join((page.preview or page.description).split())
+    pieces, _ = limit_snippet(((text, False),), NO_ANSWER, page.flags)
+    text = "".join(piece for piece, _ in pieces)
     text = text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1].rpartition(" ")[0] + "…"
     return Card(page.title, page.url, text, tuple(chosen.items()))

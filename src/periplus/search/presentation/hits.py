@@ -9,14 +9,14 @@ import numpy.typing as npt
 from periplus.hashing import fingerprint
 from periplus.index import Index, Segment
 from periplus.query import QueryPlan
-from periplus.records import Hit
+from periplus.records import Hit, PageFlag
 from periplus.search.column_reader import read_columns
 from periplus.search.presentation.result_selection import (
     MIN_SIMHASH_BYTES,
     CandidateFields,
     ContentSignature,
 )
-from periplus.search.presentation.snippets import Answer, Snippet, cut_snippets
+from periplus.search.presentation.snippets import Answer, Snippet, cut_snippets, limit_snippet
 from periplus.search.presentation.stored_fields import DocumentCache, StoredFields, read_stored_fields
 from periplus.search.rerank import RerankedCandidates
 from periplus.text.kernels import simhash
@@ -78,6 +78,14 @@ class HitBuilder:
             text = self._texts[row] = segment.text(document)
         return text
 
+    def _read_texts(self, number: int, rows: Sequence[int]) -> list[bytes]:
+        """Return the texts of rows of one segment, in the order of its documents."""
+        texts = self._texts
+        if missing := [row for row in rows if row not in texts]:
+            read = self._index.segments[number].texts([self._documents[row] for row in missing])
+            texts.update(zip(missing, read, strict=True))
+        return [texts[row] for row in rows]
+
     def signature(self, row: int) -> ContentSignature:
         """Return what near-duplicates of a row are recognised by."""
         segment, document = self._locate(row)
@@ -109,11 +117,14 @@ class HitBuilder:
         hits = []
         for row, parts in zip(rows, reasons, strict=True):
             fields = stored[row]
+            snippet, answer = snippets[row]
+            if fields.flags & PageFlag.SNIPPET_LIMIT:
+                snippet, answer = limit_snippet(snippet, answer, fields.flags)
             hits.append(
                 Hit(
                     url=fields.url,
                     title=fields.title,
-                    snippet=snippets[row][0],
+                    snippet=snippet,
                     breadcrumbs=fields.breadcrumbs,
                     score=scores[row],
                     key=fields.key,
@@ -124,7 +135,7 @@ class HitBuilder:
                     reasons=parts,
                     day=fields.day,
                     flags=fields.flags,
-                    answer=snippets[row][1],
+                    answer=answer,
                 )
             )
         return hits
@@ -136,8 +147,8 @@ class HitBuilder:
         snippets: dict[int, tuple[Snippet, Answer]] = {}
         missing: dict[int, Sequence[int]] = {}
         for number in {self._segments[row] for row in rows}:
-            these = sorted((row for row in rows if self._segments[row] == number), key=self._documents.__getitem__)
-            documents, texts = [self._documents[row] for row in these], [self._text(row) for row in these]
+            these = sorted([row for row in rows if self._segments[row] == number], key=self._documents.__getitem__)
+            documents, texts = [self._documents[row] for row in these], self._read_texts(number, these)
             cut, has = cut_snippets(self._index.segments[number], plan, documents, texts, chars)
             for row, snippet, present in zip(these, cut, has.tolist(), strict=True):
                 snippets[row] = snippet

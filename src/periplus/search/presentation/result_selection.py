@@ -8,7 +8,7 @@ so that pages of results always join.
 
 import itertools
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.records import Hit, PageFlag
+from periplus.search.kernels import selection as kernels
 
 __all__ = [
     "ADULT_FLAGS",
@@ -24,9 +25,12 @@ __all__ = [
     "CandidateFields",
     "ContentSignature",
     "Selection",
+    "SelectionRules",
     "add_related",
     "excluded_flags",
+    "is_home_page",
     "related_rows",
+    "select_columns",
     "select_results",
 ]
 
@@ -34,16 +38,14 @@ ADULT_FLAGS: Final = int(PageFlag.ADULT)
 DECEPTIVE_FLAGS: Final = int(
     PageFlag.ADULT | PageFlag.STUFFED | PageFlag.HIDDEN | PageFlag.LINK_FARM | PageFlag.UNTRUSTED
 )
-MIN_SIMHASH_BYTES: Final = 200
-"""Bytes of text below which only equal texts are near-duplicates: the simhashes of a few words are close by chance."""
-_WINDOW: Final = 10
+MIN_SIMHASH_BYTES: Final = kernels.MIN_SIMHASH_BYTES
+_WINDOW: Final = kernels.WINDOW
 _FEW: Final = 32
 """Signatures up to which each is compared, which takes less than to compare arrays."""
 _MAX_SITELINKS: Final = 4
 _SITELINK_CANDIDATES: Final = 60
 """Candidates among which other results of the same site are looked for."""
-_MAX_DEFERRED: Final = 40
-"""Candidates of crowded hosts that may be deferred; with more, they are admitted."""
+_MAX_DEFERRED: Final = kernels.MAX_DEFERRED
 
 
 class ContentSignature(NamedTuple):
@@ -83,13 +85,30 @@ class Selection(NamedTuple):
     """Candidates there were."""
 
 
-def related_rows(selection: Selection, shown: Sequence[int], host: Callable[[int], Hashable], count: int) -> list[int]:
+class SelectionRules(NamedTuple):
+    """How results are selected: parameters of `select_results`."""
+
+    wanted: int
+    excluded: int
+    per_host: int
+    bits: int
+
+
+def related_rows(
+    selection: Selection, shown: Sequence[int], host: Callable[[int], Hashable], count: int, *, with_site: bool = True
+) -> list[int]:
     """Return the rows of which titles and URLs may be shown with some rows: near-duplicates, and results of the site.
 
-    host: of a row; count: how many candidates there are.
+    host: of a row; count: how many candidates there are; with_site: whether the first result may be a home page.
     """
     related = [other for row in shown for other in selection.similar.get(row, ())]
-    return related + (_site_rows(shown[0], host, count) if shown and shown[0] == selection.rows[0] else [])
+    is_first = with_site and bool(shown) and shown[0] == selection.rows[0]
+    return related + (_site_rows(shown[0], host, count) if is_first else [])
+
+
+def is_home_page(hit: Hit) -> bool:
+    """Return whether a result is the home page of its host."""
+    return not hit.url.partition("://")[2].partition("/")[2]
 
 
 def add_related(
@@ -107,7 +126,7 @@ def add_related(
     finished = []
     for hit, row in zip(hits, shown, strict=True):
         similar = tuple([titles[other][1] for other in selection.similar.get(row, ())])
-        is_home = row == selection.rows[0] and not hit.url.partition("://")[2].partition("/")[2]
+        is_home = row == selection.rows[0] and is_home_page(hit)
         links = tuple([titles[other] for other in _site_rows(row, host, count)]) if is_home else ()
         finished.append(msgspec.structs.replace(hit, similar=similar, links=links) if similar or links else hit)
     return finished
@@ -140,18 +159,39 @@ def select_results(
     ten, 0 for no limit; bits: of simhashes in which near-duplicates differ, below 0 to keep them all; late: whether the
     time is up: then near-duplicates behind the first results are kept.
     """
-    hidden = (flags & excluded) != 0
-    untrusted = (flags & int(PageFlag.UNTRUSTED)) != 0
+    parts: tuple[Iterable[int], ...] = (range(len(flags)),)
+    hidden = 0
+    if flags.any():
+        is_hidden, untrusted = (flags & excluded) != 0, (flags & int(PageFlag.UNTRUSTED)) != 0
+        # Hosts are diversified among those that are trusted: a link farm has many hosts, and would get every other
+        # place.
+        parts = tuple(np.flatnonzero(part).tolist() for part in (~is_hidden & ~untrusted, ~is_hidden & untrusted))
+        hidden = int(is_hidden.sum())
     duplicates = _DuplicateFilter(fields, bits, late)
     rows: list[int] = []
     deferred: deque[int] = deque()
-    # Hosts are diversified among those that are trusted: a link farm has many hosts, and would get every other place.
-    for part in (~hidden & ~untrusted, ~hidden & untrusted):
-        source, window = iter(np.flatnonzero(part).tolist()), [0]
+    for part in parts:
+        source, window = iter(part), [0]
         while window and len(rows) < wanted:
             window = _fill_window(source, deferred, fields, duplicates, per_host, min(_WINDOW, wanted - len(rows)))
             rows += window
-    return Selection(rows, duplicates.similar, int(hidden.sum()), len(flags))
+    return Selection(rows, duplicates.similar, hidden, len(flags))
+
+
+def select_columns(columns: npt.NDArray[np.uint64], rules: SelectionRules) -> Selection | None:
+    """Return what `select_results` returns, by columns alone; None where it would read a text.
+
+    columns: three words for each candidate: see `kernels.selection`.
+    """
+    rows, pairs, hidden = kernels.select_rows(
+        columns, rules.wanted, rules.excluded, int(PageFlag.UNTRUSTED), rules.per_host, rules.bits
+    )
+    if hidden < 0:
+        return None
+    similar: dict[int, list[int]] = {}
+    for row, other in pairs.tolist():
+        similar.setdefault(row, []).append(other)
+    return Selection(rows.tolist(), similar, hidden, len(columns))
 
 
 class _DuplicateFilter:
@@ -162,7 +202,8 @@ class _DuplicateFilter:
         self._bits = bits
         self._late = late
         self._signatures: list[tuple[int, ContentSignature]] = []
-        self._hashes = np.zeros((2, 0), np.uint64)
+        self._hashes: npt.NDArray[np.uint64] | None = None
+        """Simhashes and fingerprints of more than a few signatures."""
         self.similar: dict[int, list[int]] = {}
 
     def collapse(self, row: int) -> bool:
@@ -186,17 +227,26 @@ class _DuplicateFilter:
         count = len(self._signatures)
         if count <= _FEW:
             return self._signatures
-        simhashes, exact = self._hashes[:, :count]
+        simhashes, exact = self._all_hashes()
         close = np.bitwise_count(simhashes ^ np.uint64(own.simhash)) <= self._bits
         if own.exact:
             close |= exact == np.uint64(own.exact)
         return [self._signatures[n] for n in np.flatnonzero(close).tolist()]
 
+    def _all_hashes(self) -> npt.NDArray[np.uint64]:
+        """Return simhashes and fingerprints of all signatures."""
+        count = len(self._signatures)
+        if self._hashes is None:
+            own = [(signature.simhash, signature.exact) for _, signature in self._signatures]
+            self._hashes = np.concatenate((np.array(own, np.uint64).T, np.zeros((2, count), np.uint64)), axis=1)
+        return self._hashes[:, :count]
+
     def _add(self, row: int, own: ContentSignature) -> None:
         count = len(self._signatures)
-        if count == self._hashes.shape[1]:
-            self._hashes = np.concatenate((self._hashes, np.zeros((2, max(_FEW, count)), np.uint64)), axis=1)
-        self._hashes[:, count] = own.simhash, own.exact
+        if self._hashes is not None:
+            if count == self._hashes.shape[1]:
+                self._hashes = np.concatenate((self._hashes, np.zeros((2, count), np.uint64)), axis=1)
+            self._hashes[:, count] = own.simhash, own.exact
         self._signatures.append((row, own))
 
 

@@ -10,10 +10,22 @@ import numpy.typing as npt
 
 from periplus.index import Segment
 from periplus.query import QueryPlan
+from periplus.records import SNIPPET_LIMITS, PageFlag
 from periplus.search.kernels import snippets
 from periplus.text import ANALYSIS, code_point_kinds
 
-__all__ = ["Answer", "Piece", "Snippet", "asks_question", "cut_snippets", "make_answer", "make_snippet"]
+__all__ = [
+    "NO_ANSWER",
+    "Answer",
+    "Piece",
+    "Snippet",
+    "asks_question",
+    "cut_snippets",
+    "limit_snippet",
+    "make_answer",
+    "make_snippet",
+    "snippet_query",
+]
 
 _SPACE: Final = re.compile(r"\s+")
 _LEAST: Final = 0.01
@@ -21,6 +33,7 @@ _LEAST: Final = 0.01
 
 _LONG_QUERY: Final = 4
 """Words, function words aside, from which on a query is treated as a question."""
+_ONE_LEVEL: Final = PageFlag.SNIPPET_LIMIT & -PageFlag.SNIPPET_LIMIT
 _SPOKEN_QUERY: Final = 3
 """The same with function words."""
 _FREQUENT: Final = 0.3
@@ -32,6 +45,23 @@ Snippet = tuple[Piece, ...]
 Answer = tuple[int, int]
 """The characters of a snippet at which the sentence that answers begins and ends; the same twice if there is none."""
 NO_ANSWER: Final = (0, 0)
+
+
+def limit_snippet(snippet: Snippet, answer: Answer, flags: int) -> tuple[Snippet, Answer]:
+    """Return a snippet no longer than its page permits (max-snippet, nosnippet), cut between words."""
+    level = (flags & PageFlag.SNIPPET_LIMIT) // _ONE_LEVEL
+    if not level:
+        return snippet, answer
+    left, pieces = SNIPPET_LIMITS[level - 1], list[Piece]()
+    for text, marked in snippet:
+        if len(text) > left:
+            if part := text[:left].rpartition(" ")[0].rstrip():
+                pieces.append((part, marked))
+            break
+        pieces.append((text, marked))
+        left -= len(text)
+    length = sum(len(text) for text, _ in pieces)
+    return tuple(pieces), answer if answer[1] <= length else NO_ANSWER
 
 
 def asks_question(plan: QueryPlan) -> bool:
@@ -57,13 +87,7 @@ def cut_snippets(
     documents has.
     """
     numbers = np.array(documents, np.int32)
-    asked = snippets.SnippetQuery(
-        plan.places(segment),
-        np.array([number for number, word in enumerate(plan.words) for _ in word.terms], np.int64),
-        np.array([max(word.weight, _LEAST) for word in plan.words], np.float64),
-        plan.excluded_terms(segment, numbers),
-        asks_question(plan),
-    )
+    asked = snippet_query(segment, plan, numbers)
     bounds = np.array([*itertools.accumulate(map(len, texts), initial=0)], np.int64)
     buffer = snippets.cut_all(
         segment.pinned_postings.addresses,
@@ -76,6 +100,17 @@ def cut_snippets(
         chars,
     )
     return _read(buffer, texts, chars), buffer.has
+
+
+def snippet_query(segment: Segment, plan: QueryPlan, numbers: npt.NDArray[np.int32]) -> snippets.SnippetQuery:
+    """Return the words of a query as kernels look for them in some documents of a segment."""
+    return snippets.SnippetQuery(
+        plan.places(segment),
+        np.array([number for number, word in enumerate(plan.words) for _ in word.terms], np.int64),
+        np.array([max(word.weight, _LEAST) for word in plan.words], np.float64),
+        plan.excluded_terms(segment, numbers),
+        asks_question(plan),
+    )
 
 
 def make_snippet(text: bytes, places: Sequence[npt.NDArray[np.int64]], weights: Sequence[float], chars: int) -> Snippet:

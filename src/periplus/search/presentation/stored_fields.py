@@ -6,11 +6,14 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from periplus.index import Segment
+from periplus.records import PageFlag
 from periplus.search.presentation.result_selection import ContentSignature
 from periplus.text import LANGUAGES
 from periplus.url import make_breadcrumbs
 
-__all__ = ["DocumentCache", "StoredFields", "read_stored_fields"]
+__all__ = ["NOARCHIVE_NOTE", "DocumentCache", "StoredFields", "cached_text", "read_stored_fields"]
+
+NOARCHIVE_NOTE: Final = "The page asks search engines not to show copies of it (noarchive)."
 
 _MAX_CACHED: Final = 50_000
 
@@ -59,3 +62,10 @@ def read_stored_fields(segment: Segment, documents: Sequence[int]) -> list[Store
         StoredFields(url, title, make_breadcrumbs(url), key, LANGUAGES[language], fetched, kind, day, flags)
         for url, title, kind, key, language, fetched, day, flags in rows
     ]
+
+
+def cached_text(segment: Segment, document: int) -> str:
+    """Return the text of a document for its cached copy; a note if the page asks not to be shown from a cache."""
+    if int(segment.column("flags")[document]) & PageFlag.NOARCHIVE:
+        return NOARCHIVE_NOTE
+    return segment.text(document).decode("utf-8", "replace")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 from xml.sax.saxutils import escape
 
-from periplus.records import Card, Hit, ResultPage
+from periplus.records import Card, Hit, PageFlag, ResultPage
 from periplus.serve.pages import number_formats
 from periplus.serve.pages.page_links import result_link
 from periplus.serve.search_request import SearchRequest, request_url
@@ -82,7 +82,7 @@ def _result(hit: Hit, position: int, tab: str) -> dict[str, Any]:
         "answer": _content(hit)[hit.answer[0] : hit.answer[1]],
         "trail": hit.breadcrumbs,
         "key": f"{hit.key:016x}",
-        "cached": f"/cached/{hit.key:016x}",
+        "cached": "" if hit.flags & PageFlag.NOARCHIVE else f"/cached/{hit.key:016x}",
         "language": hit.language,
         "fetched": hit.fetched,
         "kind": hit.kind,

@@ -33,7 +33,9 @@ class ApiHandlers:
         cache: ResponseCache,
         bodies: BodyDeadlines,
         health: Callable[[], HealthReport] | None = None,
+        crawl_metrics: Callable[[], str] | None = None,
     ) -> None:
+        self._crawl_metrics = crawl_metrics
         self._read_health = health or HealthReport
         self._health = HealthReport()
         self._executor = executor
@@ -76,6 +78,7 @@ class ApiHandlers:
         """Return the metrics for Prometheus."""
         self.update_metrics()
         text = prometheus_text(self._metrics.total()) + health_text(self._health)
+        text += self._crawl_metrics() if self._crawl_metrics is not None else ""
         return Response(text, media_type="text/plain; version=0.0.4")
 
     def update_metrics(self) -> None:

@@ -69,7 +69,7 @@ class ErrorHandlers:
 
     async def handle_search(self, scope: Scope, error: Exception) -> Response:
         """Answer a search that failed, whatever the reason."""
-        if isinstance(error, PeriplusError):
+        if isinstance(error, (PeriplusError, HTTPException)):
             return await self.handle(Request(scope), error)
         error_id = secrets.token_hex(4)
         _LOG.error("Request %s failed", error_id, exc_info=error)

@@ -19,6 +19,7 @@ from periplus.serve.middleware.client_address import forwarded_for
 from periplus.serve.middleware.content_encoding import accepts_gzip
 from periplus.serve.middleware.request_filter import Refusal, RequestFilter
 from periplus.serve.middleware.response_headers import HEADERS, ResponseSender
+from periplus.serve.middleware.search_forms import is_search_form, search_scope, with_form
 from periplus.serve.pages.locales import preferred_locale
 from periplus.serve.pages.result_pages import CacheKey, RenderedPage, preferred_format
 from periplus.serve.response_cache import CachedResponse, ResponseCache
@@ -31,6 +32,8 @@ _CACHE_HEADERS: Final = (
     (b"vary", b"accept, accept-language, accept-encoding"),
     (b"cache-control", b"private, no-cache"),
 )
+_COMPLETION_PATHS: Final = frozenset({"/suggest", "/autocompleter"})
+"""Their queries are unfinished, and not counted as searches."""
 _REFUSAL_DELAY: Final = 0.25
 """Seconds before a search is refused. There may be room by then; and refused clients retry at once, so this delay
 bounds the work of refusing them."""
@@ -77,7 +80,7 @@ class SearchMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started = time.perf_counter()
+        started, scope = time.perf_counter(), search_scope(scope)
         sender, cached, path = ResponseSender(send), False, scope["path"]
         headers: dict[bytes, bytes] = dict(scope["headers"])
         client = tuple(scope["client"]) if scope.get("client") else ("", 0)
@@ -108,16 +111,18 @@ class SearchMiddleware:
         refusal = request_filter.refusal(path, host, peer, forwarded, _repeats_host(scope) if repeated else False)
         if refusal is not None:
             await handlers.refusal(path, refusal)(scope, receive, sender.send)
+            return False
+        if is_search_form(scope):
+            scope = await with_form(scope, handlers.bodies.receiver(receive))
         elif scope["method"] not in ("GET", "HEAD"):
-            await self._app(scope, handlers.bodies.receiver(receive), sender.send)
-        elif path in SEARCH_PATHS:
-            cached = await self._search(scope, headers, host, receive, sender)
-            if sender.status == 200 and path != "/suggest":
-                handlers.record_query(scope["query_string"], request_filter.client(peer, forwarded))
-            return cached
-        else:
+            receive = handlers.bodies.receiver(receive)
+        if path not in SEARCH_PATHS or scope["method"] not in ("GET", "HEAD"):
             await self._app(scope, receive, sender.send)
-        return False
+            return False
+        cached = await self._search(scope, headers, host, receive, sender)
+        if sender.status == 200 and path not in _COMPLETION_PATHS:
+            handlers.record_query(scope["query_string"], request_filter.client(peer, forwarded))
+        return cached
 
     async def _search(
         self, scope: Scope, headers: dict[bytes, bytes], host: str, receive: Receive, sender: ResponseSender
@@ -126,7 +131,7 @@ class SearchMiddleware:
         key = CacheKey(
             scope["path"],
             scope["query_string"],
-            preferred_format(headers.get(b"accept", b"").decode("latin-1")),
+            _requested_format(scope["path"], headers),
             preferred_locale(headers.get(b"accept-language", b"").decode("latin-1")),
             f"{scope['scheme']}://{host}",
         )
@@ -175,6 +180,13 @@ class SearchMiddleware:
             pending.set_result(response)
             if self._pending.get(key) is pending:
                 del self._pending[key]
+
+
+def _requested_format(path: str, headers: dict[bytes, bytes]) -> str:
+    """Return the format that the headers ask for; scripts of SearXNG's page get completions as a plain list."""
+    if path == "/autocompleter":
+        return "list" if headers.get(b"x-requested-with") == b"XMLHttpRequest" else ""
+    return preferred_format(headers.get(b"accept", b"").decode("latin-1"))
 
 
 def _repeats_host(scope: Scope) -> bool:

@@ -18,6 +18,7 @@ __all__ = ["write_results"]
 _HTML: Final = "text/html"
 _DAY: Final = 86_400.0
 _ADULT: Final = int(PageFlag.ADULT)
+_NOARCHIVE: Final = int(PageFlag.NOARCHIVE)
 _PAYWALL: Final = int(PageFlag.PAYWALL)
 _SEPARATOR: Final = '<span class="step" aria-hidden="true"> › </span>'
 _MAX_LINK_TITLE: Final = 60
@@ -61,10 +62,15 @@ class _HitWriter:
             f'<article><div class="head"><h2><a class="title" href="{escape(link) or f"#r{number}"}" rel="noreferrer"'
             f' dir="auto"{lang}>{title}</a></h2>{self._badges(hit)}</div>\n<p class="breadcrumbs">{breadcrumbs}</p>'
             f"{self._snippet(hit, lang)}{self._missing(hit)}{_site_links(hit)}\n"
-            f'<div class="quiet">{self._similar(hit)}<a class="cached" href="/cached/{key}">{translate("cached")}</a> '
+            f'<div class="quiet">{self._similar(hit)}{self._cached(hit, key)} '
             f'{passage_link} <button class="rule" type="button">{translate("site rule")}</button> '
             f"{self._reasons(hit, number, key)}</div></article></li>"
         )
+
+    def _cached(self, hit: Hit, key: str) -> str:
+        if hit.flags & _NOARCHIVE:
+            return ""
+        return f'<a class="cached" href="/cached/{key}">{self._translate("cached")}</a>'
 
     def _badges(self, hit: Hit) -> str:
         names = []

@@ -9,7 +9,15 @@ import msgspec
 from periplus.records import Hit, Query
 from periplus.serve.search_request import SearchRequest, request_url
 
-__all__ = ["fragment_link", "page_numbers", "queries_without_one_word", "require_word", "result_link", "safe_link"]
+__all__ = [
+    "fragment_link",
+    "page_numbers",
+    "passage_link",
+    "queries_without_one_word",
+    "require_word",
+    "result_link",
+    "safe_link",
+]
 
 _MAX_WORDS: Final = 8
 """Longer queries get no links that drop a word."""
@@ -17,6 +25,8 @@ _MAX_PAGE_LINKS: Final = 10
 _UNPUBLISHED: Final = re.compile(r"https?://[^/]*\.invalid(?:[:/]|$)", re.IGNORECASE)
 _ASCII: Final = {code: quote(chr(code), safe="") for code in range(128)} | {ord("-"): "%2D"}
 _MIN_FRAGMENT_WORDS: Final = 3
+_END_WORDS: Final = 5
+"""Words at either end of a passage that its link names."""
 _MAX_FRAGMENT_WORDS: Final = 8
 """Words of the snippet in a text fragment."""
 
@@ -42,6 +52,16 @@ def fragment_link(hit: Hit) -> str:
     if len(words) < _MIN_FRAGMENT_WORDS:
         return link
     return f"{link}#:~:text={_quote_fragment(' '.join(words))}"
+
+
+def passage_link(url: str, text: str) -> str:
+    """Return the link of a passage in its page: by its words, or by its first and last ones if there are many."""
+    words = text.split()
+    if not words or not safe_link(url):
+        return safe_link(url)
+    ends = [text.splitlines()[0].split()[:_END_WORDS], text.splitlines()[-1].split()[-_END_WORDS:]]
+    parts = [words] if len(words) <= 2 * _END_WORDS else ends
+    return f"{url.partition('#')[0]}#:~:text={','.join(_quote_fragment(' '.join(part)) for part in parts)}"
 
 
 def _quote_fragment(text: str) -> str:

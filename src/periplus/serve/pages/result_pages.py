@@ -55,7 +55,7 @@ class CacheKey(NamedTuple):
     path: str
     query: bytes
     format: str
-    """Preferred by the Accept header."""
+    """Preferred by the Accept header; for completions, 'list' or ''."""
     locale: str
     """Preferred by the Accept-Language header."""
     base: str
@@ -106,6 +106,8 @@ class ResultRenderer:
         limits: of its search; raise `ExpensiveQuery` for one that is estimated to cost more.
         """
         parameters, limits = parse_parameters(key.query), limits or SearchLimits()
+        if key.path == "/autocompleter":
+            return self._autocomplete(parameters.get("q", "")[:_MAX_PREFIX_LENGTH], key.format == "list")
         if key.path == "/suggest":
             return self._suggest(parameters.get("q", "")[:_MAX_PREFIX_LENGTH])
         if key.path == "/api/search":
@@ -121,6 +123,14 @@ class ResultRenderer:
         relevance = {"google:suggestrelevance": [round(1000 * score) for _, score in completions]}
         body = [prefix, [text for text, _ in completions], [], [], relevance]
         return RenderedPage(encode_json(body), "application/x-suggestions+json")
+
+    def _autocomplete(self, prefix: str, as_list: bool) -> RenderedPage:
+        """Complete a query as SearXNG does: a list for the scripts of a page, OpenSearch suggestions for browsers."""
+        completions = [text for text, _ in self._searcher.suggest(prefix, _SUGGESTIONS)]
+        vary = ((b"vary", b"x-requested-with, accept-encoding"),)
+        if as_list:
+            return RenderedPage(encode_json(completions), "application/json", headers=vary)
+        return RenderedPage(encode_json([prefix, completions]), "application/x-suggestions+json", headers=vary)
 
     def _search(self, query: Query, limits: SearchLimits) -> ResultPage:
         page = self._searcher.search(query, limits)
