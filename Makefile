@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-pagerank-shards bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-documents bench-bombs bench-cluster-answers bench-cluster-crawl bench-partitioning bench-scale scale-page bench-cluster-serving demo-cluster demo-sites bench-cluster bench-cluster-kills bench-geo bench-sites
+.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-traps bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-frontier bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-pagerank-shards bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-documents bench-bombs bench-cluster-answers bench-cluster-crawl bench-partitioning bench-scale scale-page bench-cluster-serving demo-cluster demo-sites bench-cluster bench-cluster-kills bench-geo bench-sites bench-agents
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -20,6 +20,7 @@ help: ## list these targets
 
 setup: $(DEV_READY) ## install what development needs, and chromium where that is allowed
 	@scripts/install-chromium
+	@scripts/install-javascript-client
 
 demo: $(RUN_READY) ## crawl a small generated web, index it and search it (ARGS=--once exits after the queries)
 	@$(BIN)/periplus demo $(ARGS)
@@ -158,17 +159,20 @@ bench-hostile-queries: $(DEV_READY) ## worst-case queries beside ordinary ones o
 bench-attack: $(DEV_READY) ## silent sockets, slow clients, worst-case queries and a hostile web beside ordinary use (SECONDS=300 CLIENTS=50)
 	@$(BIN)/python bench/attack.py --seconds $(or $(SECONDS),300) --clients $(or $(CLIENTS),50)
 
-bench-maincontent: $(DEV_READY) ## main content extraction compared with resiliparse and trafilatura (PAGES_FOLDER=... DOCS_FOLDER=...)
+bench-maincontent: $(DEV_READY) ## main content extraction compared with resiliparse and trafilatura, and flags (PAGES_FOLDER=... DOCS_FOLDER=... FLAG_PAGES=1000)
 	@$(INSTALL) bench
-	@$(BIN)/python bench/maincontent.py $(PAGES_FOLDER)
+	@$(BIN)/python bench/maincontent.py $(PAGES_FOLDER) $(if $(FLAG_PAGES),--flag-pages $(FLAG_PAGES))
 
-bench-snippets: $(DEV_READY) ## snippets of documentation that show navigation: 0 (DOCS_FOLDER=/usr/share/doc PAGES=200)
+bench-snippets: $(DEV_READY) ## snippets of documentation that show navigation: 0 (DOCS_FOLDER=... PAGES=200)
 	@$(INSTALL) bench
 	@$(BIN)/python bench/snippets.py $(if $(PAGES),--pages $(PAGES))
 
 bench-embeddings: $(DEV_READY) ## tiers of embeddings: speed, size, gain over BM25, recall of neighbours (TIERS= TEXTS=400 QUERIES=60 SIZE=100000)
 	@$(INSTALL) bench semantic
 	@$(BIN)/python bench/encoders.py $(TIERS) $(if $(TEXTS),--texts $(TEXTS)) $(if $(QUERIES),--queries $(QUERIES)) $(if $(SIZE),--size $(SIZE))
+
+bench-frontier: $(DEV_READY) ## growth of the frontier and of the table of duplicates at three sizes (SIZES=30000,300000,3000000)
+	@$(BIN)/python bench/frontier.py $(if $(SIZES),--sizes $(SIZES)) $(ARGS)
 
 bench-duplicates: $(DEV_READY) ## near-duplicates of the fake web by simhash: precision and recall (PAGES=3000 HOSTS=60)
 	@$(BIN)/python bench/duplicates.py $(or $(PAGES),3000) $(or $(HOSTS),60)
@@ -179,6 +183,9 @@ bench-language: $(DEV_READY) ## language identification compared with fastText a
 
 bench-synonyms: $(DEV_READY) ## synonyms learned from anchor text, on generated webs with known truth
 	@$(BIN)/python bench/synonyms.py
+
+bench-agents: $(DEV_READY) ## what language models read: is the answer in the first tokens of /api/passages (QUESTIONS=1000)
+	@$(BIN)/python bench/agents.py $(if $(QUESTIONS),--questions $(QUESTIONS))
 
 bench-obvious: $(DEV_READY) ## everyday queries that have one obvious page: success@1 and @3 by kind (FOLDER= QUERIES= KEEP=)
 	@$(BIN)/python bench/obvious.py $(if $(FOLDER),--collection $(FOLDER)) $(if $(QUERIES),--queries $(QUERIES)) \
@@ -196,7 +203,7 @@ bench-cluster-crawl: $(DEV_READY) ## pages/s of 1, 2, 4 crawl shards with mailbo
 bench-cluster-answers: $(DEV_READY) ## answers of several shards beside one index over the same pages (SHARDS=4 DOCUMENTS=all)
 	@$(BIN)/python bench/cluster_answers.py $(if $(SHARDS),--shards $(SHARDS)) $(if $(DOCUMENTS),--documents $(DOCUMENTS)) $(ARGS)
 
-bench-sites: $(DEV_READY) ## query forwarding between 3, 5 and 8 sites beside asking all of them (ARGS="--sites 5 --queries 500")
+bench-sites: $(DEV_READY) ## query forwarding between 3, 5 and 8 sites beside asking all of them (ARGS="--sites 5")
 	@$(BIN)/python bench/sites.py $(ARGS)
 
 bench-cluster-serving: $(DEV_READY) ## queries through a broker and 1, 2 and 4 shards beside one index (ARGS=--try)
@@ -268,3 +275,6 @@ $(DEV_READY): $(RUN_READY)
 	@echo 'Installing what development needs'
 	@$(INSTALL) dev
 	@touch $@
+
+bench-traps: $(DEV_READY) ## what a crawl requests of 12 kinds of traps and of 12 sites that only look like traps (SEEDS="1 2 3")
+	@$(BIN)/python bench/traps.py $(if $(SEEDS),--seeds $(SEEDS)) $(if $(PAGES),--pages $(PAGES))

@@ -2,7 +2,7 @@
 
 .venv/bin/python bench/snippets.py [--pages 200] [--show 12]
 
-Documentation is read from DOCS_FOLDER (/usr/share/doc, where Debian's packages put theirs). Pages of every generator
+Documentation is that of Debian's packages (doc_packages.py), or in DOCS_FOLDER. Pages of every generator
 are imported, indexed and searched, by their titles and by words of their content. A snippet shows navigation if a
 word or a run of three words in it is in an element that the generator makes for navigation, and nowhere in its content
 (see generators.py); it shows other boilerplate if three words in it are on the page, but in neither the content nor
@@ -21,7 +21,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import periplus
-from generators import DocumentationPage, docs_folder, read_pages
+from doc_packages import docs_folder
+from generators import DocumentationPage, read_pages
 from maincontent import all_text, peers
 from periplus.records import Hit
 from record import save

@@ -27,6 +27,7 @@ import numpy.typing as npt
 
 __all__ = [
     "LIST_KIND",
+    "SNIPPET_LIMITS",
     "Address",
     "Candidates",
     "Card",
@@ -94,25 +95,19 @@ class Outcome(enum.StrEnum):
     REDIRECT = "redirect"
     NOT_MODIFIED = "not-modified"
     GONE = "gone"  # 404 and 410
-    CLIENT_ERROR = "client-error"
-    """Any other 4xx but 429."""
-    BUSY = "busy"
-    """429 and 503: to be tried again later."""
+    CLIENT_ERROR = "client-error"  # any other 4xx but 429
+    BUSY = "busy"  # 429 and 503: to be tried again later
     SERVER_ERROR = "server-error"
     DNS = "dns"
     CONNECT = "connect"
     TLS = "tls"
     TIMEOUT = "timeout"
     TOO_LARGE = "too-large"
-    BAD_RESPONSE = "bad-response"
-    """The response violates HTTP, or its body cannot be decoded."""
-    WRONG_TYPE = "wrong-type"
-    """A content type without a parser."""
+    BAD_RESPONSE = "bad-response"  # it violates HTTP, or its body cannot be decoded
+    WRONG_TYPE = "wrong-type"  # a content type without a parser
     PARSE_FAILED = "parse-failed"  # see `FetchRecord.fault`
-    FORBIDDEN_ADDRESS = "forbidden-address"
-    """The host name resolves to a private, loopback or metadata address that is not allowed."""
-    ROBOTS = "robots"
-    """Disallowed by robots.txt, and not requested."""
+    FORBIDDEN_ADDRESS = "forbidden-address"  # private, loopback or metadata, and not allowed; or it needs a contact
+    ROBOTS = "robots"  # disallowed by robots.txt, and not requested
 
 
 class FetchResult(msgspec.Struct, frozen=True):
@@ -130,10 +125,10 @@ class FetchResult(msgspec.Struct, frozen=True):
     elapsed: float = 0.0
     ip: str = ""
     version: str = "HTTP/1.1"
-    location: str = ""
-    """The target of a redirect, as an absolute URL."""
-    error: str = ""
-    """An error message of one line, or ''."""
+    location: str = ""  # the target of a redirect, as an absolute URL
+    error: str = ""  # a message of one line, or ''
+    connect: float = 0.0  # seconds until a new connection was open, without the name lookup; 0 for an open one
+    raw: bytes = b""  # the body as it was sent, if in a content encoding; b'' otherwise
 
     def header(self, name: str) -> str:
         """Return the first header with this `name` (lower case), or ''."""
@@ -177,7 +172,7 @@ class Form(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PageFlag(enum.IntFlag):
-    """Warnings about a page. The numbers are stored on disk: new ones may be added, but none changed."""
+    """Warnings about a page, and what it asks for. Numbers and limits are stored on disk: none may be changed."""
 
     ADULT = 1
     STUFFED = 2
@@ -190,6 +185,11 @@ class PageFlag(enum.IntFlag):
     """No text without scripts."""
     UNTRUSTED = 64
     """On a host with many inlinks, but hardly any from trusted hosts: probably link spam."""
+    NOARCHIVE = 128  # the page asks not to be shown from the cache
+    SNIPPET_LIMIT = 0xF00  # how much may be quoted: 0 is no limit, n is SNIPPET_LIMITS[n - 1] characters
+
+
+SNIPPET_LIMITS: Final = (0, 20, 40, 60, 80, 100, 120, 140, 160, 200, 240, 300, 400, 500, 700)
 
 
 class Page(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -49,16 +49,18 @@ def read_settings(
     flags: Iterable[str],
     old_names: Mapping[str, str],
     warn: Warn = warn_of_old_name,
+    tables: Mapping[str, Callable[[Any, str], Any]] = {},
 ) -> T:
     """Read settings: `file`, then PERIPLUS_SECTION_NAME of the environment, then 'section.name=value' flags.
 
     A later source takes precedence. An old name counts as the new one, and `warn` is called with a sentence about it;
-    both names in one source are an error.
+    both names in one source are an error. `tables` are read from the file only, each by its function, which gets
+    the table and the source.
     """
     names = _Names({row.name: row for row in rows}, old_names, warn)
     tree: dict[str, Any] = {}
     sources: dict[str, str] = {}
-    file_values = _read_file(file, names) if file else {}
+    file_values = _read_file(file, names, tables, tree) if file else {}
     for name, value in names.resolve(file_values, f"in {file}").items():
         _put(tree, name, value)
         sources[name] = f"in {file}"
@@ -68,7 +70,7 @@ def read_settings(
             _put(tree, name, _parse(names.rows[name], text))
             sources[name] = source if source == _COMMAND_LINE else f"{source} ({_variable(name)})"
     try:
-        return msgspec.convert(tree, kind, strict=False)
+        return msgspec.convert(tree, kind, strict=False, from_attributes=True)
     except msgspec.ValidationError as error:
         raise _describe(str(error), tree, sources, names.rows) from None
 
@@ -111,8 +113,10 @@ def _variable(name: str) -> str:
     return _PREFIX + name.replace(".", "_").upper()
 
 
-def _read_file(file: Path, names: _Names) -> dict[str, Any]:
-    """Return the values of a TOML file by the names of settings."""
+def _read_file(
+    file: Path, names: _Names, tables: Mapping[str, Callable[[Any, str], Any]], converted: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the values of a TOML file by the names of settings; `tables` are put into `converted`."""
     try:
         tree = tomllib.loads(file.read_text("utf-8"))
     except OSError as error:
@@ -121,7 +125,9 @@ def _read_file(file: Path, names: _Names) -> dict[str, Any]:
         raise SettingsError(f"{file} is not TOML: {error}.") from None
     values: dict[str, Any] = {}
     for key, value in tree.items():
-        if key in names.sections:
+        if key in tables:
+            converted[key] = tables[key](value, f"in {file}")
+        elif key in names.sections:
             if not isinstance(value, dict):
                 raise SettingsError(f"'{key}' in {file} is a section of settings, not a value.")
             values.update({names.check(f"{key}.{inner}", f"in {file}"): inside for inner, inside in value.items()})

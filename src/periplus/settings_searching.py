@@ -382,6 +382,10 @@ class SiteSettings(Section, frozen=True):
     threshold_seconds: Annotated[
         float, Meta(description="Longest time before changed thresholds are sent, in seconds", gt=0)
     ] = 600.0
+    accept_seeds: Annotated[
+        bool,
+        Meta(description="Whether seeds of other sites widen the scope of the crawl; else URLs beyond are ignored"),
+    ] = True
     slack: Annotated[
         float,
         Meta(description="How much a bound must exceed the last local result for a site to be asked; 0 is exact", ge=0),

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.index import Segment
+from periplus.index.kernels.inversion import FIELD_SHIFT
 
 
 def naive_tokens(segment: Segment, numbers: npt.NDArray[np.int64]) -> list[tuple[int, int, int]]:
@@ -20,3 +21,11 @@ def naive_tokens(segment: Segment, numbers: npt.NDArray[np.int64]) -> list[tuple
             new, positions = int(numbers[document]), segment.positions(term, document)[0].tolist()
             tokens += [(number, new, position) for position in positions if new >= 0]
     return sorted(tokens)
+
+
+def naive_fields(segment: Segment) -> list[int]:
+    """Return for each document a bit for each field that has a token."""
+    fields = [0] * segment.documents
+    for _, document, position in naive_tokens(segment, np.arange(segment.documents)):
+        fields[document] |= 1 << (position >> FIELD_SHIFT)
+    return fields

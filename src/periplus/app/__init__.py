@@ -39,6 +39,8 @@ if TYPE_CHECKING:
         check_seeds,
         control_crawl,
         crawl_status,
+        list_held,
+        queue_of_host,
         resize_crawl,
         run_crawl,
     )
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     from periplus.app.jobs.model_training import ModelList, learn_to_rank, list_ranking_models, use_ranking_model
     from periplus.app.jobs.page_import import import_files, import_proxy_logs
     from periplus.app.jobs.queries import explain_rank, search_folder
+    from periplus.app.jobs.seed_lists import read_seeds
     from periplus.app.jobs.site_evaluation import evaluate_sites
     from periplus.app.jobs.store_jobs import store_statistics, trim_store
     from periplus.app.kernel_compilation import compile_kernels
@@ -78,11 +81,12 @@ if TYPE_CHECKING:
         join_sites,
         leave_sites,
         make_site,
+        revoke_token,
         site_report,
     )
     from periplus.app.sites.site_demo import SiteDemo, SiteDemoAnswer, open_site_demo
     from periplus.app.sites.site_server import run_site
-    from periplus.crawl import CrawlStatistics
+    from periplus.crawl import CrawlStatistics, HeldRegion, HostQueue
     from periplus.crawl import CrawlStatus as ShardStatus
     from periplus.evaluate import Evaluation, Explanation, FederationReport, average_gains, metric_rows
     from periplus.index import IndexStatistics
@@ -116,6 +120,8 @@ __all__ = [
     "FolderRanks",
     "FolderRepair",
     "GraphRanks",
+    "HeldRegion",
+    "HostQueue",
     "HostRank",
     "IndexStatistics",
     "ModelCard",
@@ -167,6 +173,7 @@ __all__ = [
     "learn_to_rank",
     "leave_sites",
     "list_deleted",
+    "list_held",
     "list_ranking_models",
     "lower_priority",
     "make_site",
@@ -176,13 +183,16 @@ __all__ = [
     "open_server",
     "open_site_demo",
     "plan_capacity",
+    "queue_of_host",
     "rank_folder",
     "rank_graph_file",
+    "read_seeds",
     "repair_data_folder",
     "repair_folder",
     "resize_crawl",
     "restore_pages",
     "result_page_as_json",
+    "revoke_token",
     "run_crawl",
     "run_live",
     "run_site",
@@ -233,6 +243,8 @@ _OWN: Final = {
         "check_seeds",
         "control_crawl",
         "crawl_status",
+        "list_held",
+        "queue_of_host",
         "resize_crawl",
         "run_crawl",
     ),
@@ -280,6 +292,7 @@ _OWN: Final = {
         "explain_rank",
         "search_folder",
     ),
+    "jobs.seed_lists": ("read_seeds",),
     "jobs.store_jobs": (
         "store_statistics",
         "trim_store",
@@ -294,6 +307,7 @@ _OWN: Final = {
         "join_sites",
         "leave_sites",
         "make_site",
+        "revoke_token",
         "site_report",
     ),
     "sites.site_demo": ("SiteDemo", "SiteDemoAnswer", "open_site_demo"),
@@ -312,6 +326,8 @@ _OWN: Final = {
 """Names of this package, by the module that defines them."""
 _OTHER: Final = {
     "CrawlStatistics": ("periplus.crawl", "CrawlStatistics"),
+    "HeldRegion": ("periplus.crawl", "HeldRegion"),
+    "HostQueue": ("periplus.crawl", "HostQueue"),
     "ShardStatus": ("periplus.crawl", "CrawlStatus"),
     "Explanation": ("periplus.evaluate", "Explanation"),
     "Evaluation": ("periplus.evaluate", "Evaluation"),

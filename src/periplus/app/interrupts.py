@@ -1,4 +1,4 @@
-"""Ctrl-C: the first stops in good order, the second at once."""
+"""Ctrl-C, SIGTERM and a terminal that closes: the first stops in good order, the second at once."""
 
 import contextlib
 import signal
@@ -16,7 +16,7 @@ _POLL_SECONDS: Final = 0.5
 
 @contextlib.contextmanager
 def stop_on_signal(stop: Callable[[], None], observer: Observer = SILENT, activity: str = "") -> Iterator[list[int]]:
-    """Within the block, call `stop` at the first SIGINT or SIGTERM and raise KeyboardInterrupt at the second.
+    """Within the block, call `stop` at the first SIGINT, SIGTERM or SIGHUP and raise KeyboardInterrupt at the second.
 
     Yields the list of signals received so far. `activity` is what is being finished, for the observer. A signal that
     is ignored on entry stays ignored: another process handles it. Only the main thread may enter the block.
@@ -24,14 +24,17 @@ def stop_on_signal(stop: Callable[[], None], observer: Observer = SILENT, activi
     received: list[int] = []
 
     def handle(number: int, frame: types.FrameType | None) -> None:
+        if number == signal.SIGHUP and received:
+            return  # the shell and the kernel may both report that a terminal was closed
         received.append(number)
         if len(received) > 1:
             raise KeyboardInterrupt
         if activity:
-            observer.message(f"Stopping: {activity}. Interrupt again to stop at once.")
+            with contextlib.suppress(OSError):  # the terminal may be gone
+                observer.message(f"Stopping: {activity}. Interrupt again to stop at once.")
         stop()
 
-    heeded = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is not signal.SIG_IGN]
+    heeded = [n for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is not signal.SIG_IGN]
     handlers = {number: signal.signal(number, handle) for number in heeded}
     try:
         yield received
@@ -41,7 +44,7 @@ def stop_on_signal(stop: Callable[[], None], observer: Observer = SILENT, activi
 
 
 def wait_for_signal() -> None:
-    """Return at the first SIGINT or SIGTERM. Only the main thread may call this."""
+    """Return at the first SIGINT, SIGTERM or SIGHUP. Only the main thread may call this."""
     stopped = threading.Event()
     with stop_on_signal(stopped.set):
         while not stopped.wait(_POLL_SECONDS):  # a wait without a limit would not be interrupted

@@ -13,11 +13,18 @@ from periplus.cli.console import log
 from periplus.errors import CorruptFile, SettingsError
 from periplus.settings import Setting, Settings, load, table
 
-__all__ = ["AsJson", "Command", "with_settings"]
+__all__ = ["AsJson", "Command", "Seeds", "with_settings"]
 
 Command = Callable[..., None]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs, nothing else.")]
+
+Seeds = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="URLs to begin at, @FILE for a file of URLs, - for standard input; none to resume the last crawl."
+    ),
+]
 
 _FILE: Final = Path("periplus.toml")
 _TYPES: Final[dict[str, type]] = {"int": int, "float": float, "str": str, "bool": bool}

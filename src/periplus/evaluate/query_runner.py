@@ -82,16 +82,16 @@ def _here(folder: Path, variant: Variant, parts: list[Sequence[str]]) -> Iterato
         yield _ask(index, ranker, part)
 
 
-_open: dict[tuple[Path, Variant], tuple[Index, Ranker]] = {}
+_open: list[tuple[Path, Variant, Index, Ranker]] = []
+"""The last index, in a process of its own."""
 
 
 def _ask_there(folder: Path, variant: Variant, queries: Sequence[str]) -> Answers:
     """Ask in a process of its own, which keeps the last index open."""
-    if (folder, variant) not in _open:
-        _open.clear()
+    if not _open or _open[0][:2] != (folder, variant):
         index = Index.open(folder, verify=False)
-        _open[folder, variant] = index, _ranker(index, variant)
-    return _ask(*_open[folder, variant], queries)
+        _open[:] = [(folder, variant, index, _ranker(index, variant))]
+    return _ask(*_open[0][2:], queries)
 
 
 def _ranker(index: Index, variant: Variant) -> Ranker:

@@ -92,6 +92,10 @@ FILE_KINDS: Final = (
     FileKind("store", "store/order.bin", "header, and each run", _READ, _STARTED_ANEW),
     FileKind("crawl", "crawl/**/frontier.bin", _BODY, _READ, "the crawl goes on from the store", _check_snapshot),
     FileKind("crawl", "crawl/**/frontier.next", _BODY, _READ, "the crawl goes on from the store", _check_snapshot),
+    FileKind(
+        "crawl", "crawl/**/originals/*.urls", _BODY, "when a crawl starts", "as `frontier.bin`",
+        is_prefixed(b"PERIORIG", 1),
+    ),
     FileKind("crawl", "crawl/**/spill/*.spill", "each chunk, in `frontier.bin`", _READ, "as `frontier.bin`"),
     FileKind(
         "crawl", "crawl/**/inbox/*.parcel", _BODY, _READ, "links that a shard was sent are lost",
@@ -189,6 +193,7 @@ FILE_KINDS: Final = (
     FileKind("other", "site/data/*.bin", "all after the header, SHA-256", _READ, "is computed again"),
     FileKind("other", "site/peers/**/*.bin", "all after the header, SHA-256", _READ, "is fetched again"),
     FileKind("other", "site/masters.bin", "header, and each entry", _READ, "pages are placed again"),
+    FileKind("other", "site/submissions.bin", "header, and each entry", _READ, "pages are placed again"),
     FileKind("other", "site/host-owners.arrays", _ARRAYS, _READ, _STARTED_ANEW, is_arrays("host-owners")),
     FileKind("other", "*.log", "none: for people", "never", "none"),
     FileKind("other", "damaged/**/*", "wrong: set aside by `periplus repair`", "never", "none"),

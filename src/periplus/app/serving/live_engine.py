@@ -46,7 +46,7 @@ def run_live(
 
     Without seeds, the last crawl is resumed. All pages are ranked again `every` so many seconds, at most.
     """
-    check_seeds(seeds)
+    check_seeds(seeds, settings)
     if not seeds and not DataFolder(folder).crawl.is_dir():
         raise BadInput(f"There is no crawl in {folder} to resume.", "Give at least one URL to begin at.")
     settings = divide_memory(settings)

@@ -19,7 +19,7 @@ from periplus.supervision import supervise_once
 from periplus.writer_queue import is_awaited, queue_for_lock
 
 if TYPE_CHECKING:
-    from periplus.index import LiveIndex
+    from periplus.index import BuildStatistics, LiveIndex
     from periplus.publish import Inbox
     from periplus.records import FetchRecord
 
@@ -38,10 +38,22 @@ RecordFilter = Callable[[Iterable["FetchRecord"]], Iterator["FetchRecord"]]
 """Yields a record for each that it is given, those of pages that are not to be indexed as pages that are gone."""
 
 
+CollectionSource = Callable[[], "BuildStatistics | None"]
+"""Returns the statistics of the collection that an index is a part of, as they are now; None if it is all of it."""
+
+
 def index_forever(
-    folder: Path, settings: Settings, every: float, observer: Observer, select: RecordFilter = iter
+    folder: Path,
+    settings: Settings,
+    every: float,
+    observer: Observer,
+    select: RecordFilter = iter,
+    collection: CollectionSource = lambda: None,
 ) -> None:
-    """Index new pages of the store and the inbox until this process ends; rank all again `every` so many seconds."""
+    """Index new pages of the store and the inbox until this process ends; rank all again `every` so many seconds.
+
+    All pages are indexed again with new statistics of the collection, too.
+    """
     from periplus.publish import Inbox, PublicationStore
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -49,7 +61,7 @@ def index_forever(
     with share_health(folder):
         while True:
             try:
-                _index_until_awaited(DataFolder(folder), settings, inbox, every, observer, select)
+                _index_until_awaited(DataFolder(folder), settings, inbox, every, observer, select, collection)
             except NothingHere:
                 if inbox.has_pending():  # the first page is a published one
                     PublicationStore(folder, settings.store).create()
@@ -61,7 +73,13 @@ def index_forever(
 
 
 def _index_until_awaited(
-    data: DataFolder, settings: Settings, inbox: "Inbox", every: float, observer: Observer, select: RecordFilter
+    data: DataFolder,
+    settings: Settings,
+    inbox: "Inbox",
+    every: float,
+    observer: Observer,
+    select: RecordFilter,
+    collection: CollectionSource,
 ) -> None:
     """Index new pages until another writer waits for the index, such as a build."""
     from periplus.graph import Graph
@@ -80,7 +98,7 @@ def _index_until_awaited(
     ):
         inbox.requeue_indexed()
         live.may_merge = merge_permission(data.index, DiskLimit(data.path, settings.limits))
-        ranking = _PeriodicRanking(data, settings, live, every, observer, select)
+        ranking = _PeriodicRanking(data, settings, live, every, observer, select, collection)
         failure = ""
         while ranking.is_running() or not is_awaited(data.path, "index"):
             publish_pending(live, inbox)
@@ -107,9 +125,10 @@ class _PeriodicRanking:
         every: float,
         observer: Observer,
         select: RecordFilter,
+        collection: CollectionSource,
     ) -> None:
         self._data, self._settings, self._live, self._every = data, settings, live, every
-        self._observer, self._select = observer, select
+        self._observer, self._select, self._collection = observer, select, collection
         self._thread: threading.Thread | None = None
         self._ranked = 0
         self._next = time.monotonic() + every
@@ -119,10 +138,18 @@ class _PeriodicRanking:
         return self._thread is not None and self._thread.is_alive()
 
     def start_if_due(self) -> None:
-        """Start to rank if it is time and there are new pages."""
-        if not self.is_running() and self._live.record_count > self._ranked and time.monotonic() >= self._next:
+        """Start to rank if it is time and there are new pages, or new statistics of the collection."""
+        if not self.is_running() and time.monotonic() >= self._next and self._has_changed():
             self._thread = threading.Thread(target=supervise_once("ranking", self._rank_and_wait), daemon=True)
             self._thread.start()
+
+    def _has_changed(self) -> bool:
+        from periplus.index import folder_statistics
+
+        if self._live.record_count > self._ranked:
+            return True
+        collection = self._collection() if self._ranked else None
+        return collection is not None and collection != folder_statistics(self._live.folder)
 
     def _rank_and_wait(self) -> None:
         """Rank, and set the time of the next ranking whether that succeeds or not."""
@@ -147,7 +174,11 @@ class _PeriodicRanking:
             with PageStore.open(self._data.store, self._settings.store) as store:
                 build_graph(store, self._data.graph, self._settings.graph)
                 graph = Graph.open(self._data.graph)
-                self._live.rebuild(lambda start: self._select(deleted.apply_to_records(store.records(start))), graph)
+                self._live.rebuild(
+                    lambda start: self._select(deleted.apply_to_records(store.records(start))),
+                    graph,
+                    statistics=self._collection(),
+                )
             deleted.apply_to_index(self._live)  # what was deleted meanwhile
             self._ranked = self._live.manifest.record_count
             Inbox(self._data.path).requeue_indexed()  # those that were not in the store yet

@@ -2,7 +2,7 @@
 
 import functools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,11 +16,14 @@ from periplus.settings import FetchSettings, Settings
 
 if TYPE_CHECKING:
     from periplus.crawl import CrawlControl
-    from periplus.records import VisitReport
+    from periplus.records import FetchRecord, VisitReport
     from periplus.serve import Actions, ClickEvent, HealthReport, JudgementRequest, PublishReceipt, PublishRequest
 
 __all__ = ["fetch_service", "server_actions"]
 
+_METRICS_SECONDS: Final = 60.0
+"""Older metrics are those of a crawl that has ended."""
+_MAX_METRICS: Final = 1 << 20
 _PUBLISHERS: Final = ("publisher", "indexer", "index-publish", "publication-store")
 """The parts without which a published page is not indexed and stored."""
 _PATIENCE: Final = 5.0
@@ -28,11 +31,18 @@ _PATIENCE: Final = 5.0
 _HEALTH_SECONDS: Final = 1.0
 
 
-def server_actions(folder: Path, searcher: Any, settings: Settings) -> "Actions":
-    """Return what a server of this data folder can do beside searching."""
+Submission = Callable[["FetchRecord"], "FetchRecord | None"]
+"""Sends a published page, or the deletion of one, elsewhere, durably; returns it if it is to be indexed here."""
+
+
+def server_actions(folder: Path, searcher: Any, settings: Settings, submit: Submission | None = None) -> "Actions":
+    """Return what a server of this data folder can do beside searching.
+
+    submit: where published pages go, besides the inbox of the folder.
+    """
     from periplus.serve import Actions
 
-    actions = _FolderActions(folder, searcher, settings)
+    actions = _FolderActions(folder, searcher, settings, submit)
     return Actions(
         actions.publish,
         actions.unpublish,
@@ -44,15 +54,17 @@ def server_actions(folder: Path, searcher: Any, settings: Settings) -> "Actions"
         lambda url: fetch_service(url, settings.fetch),
         actions.quality_reports,
         actions.health,
+        actions.crawl_metrics,
     )
 
 
 class _FolderActions:
     """Changes to one data folder; packages are imported by the first call that needs them."""
 
-    def __init__(self, folder: Path, searcher: Any, settings: Settings) -> None:
+    def __init__(self, folder: Path, searcher: Any, settings: Settings, submit: Submission | None) -> None:
         from periplus.publish import Inbox
 
+        self._submit = submit
         self._folder = folder
         self._searcher = searcher
         self._inbox = Inbox(folder)
@@ -76,8 +88,14 @@ class _FolderActions:
             request.language,
         )
         self._room.require(len(request.content))
-        self._inbox.add_record(record)
+        self._add(record)
         return PublishReceipt(f"{record.key:016x}", record.url)
+
+    def _add(self, record: "FetchRecord") -> None:
+        """Send a page, or the deletion of one, to whoever indexes it; durable when this returns."""
+        kept = self._submit(record) if self._submit is not None else record
+        if kept is not None:
+            self._inbox.add_record(kept)
 
     def _check_publisher(self) -> None:
         """Raise `Overloaded` if what is published has not been indexed for a while; that is read once a second."""
@@ -96,15 +114,29 @@ class _FolderActions:
         statistics = self._inbox.statistics()
         return HealthReport(read_health(self._folder), statistics.pending, statistics.damaged)
 
+    def crawl_metrics(self) -> str:
+        """Return the metrics of the crawl that runs in the data folder, '' if none does."""
+        path = self._folder / "crawl" / "metrics.prom"
+        try:
+            if time.time() - path.stat().st_mtime > _METRICS_SECONDS:
+                return ""
+            with path.open("rb") as file:
+                return file.read(_MAX_METRICS).decode("utf-8", "replace")
+        except OSError:
+            return ""
+
     def unpublish(self, identifier: str) -> None:
         """Remove a published page, by the id that publishing it returned."""
         from periplus.errors import BadInput
+        from periplus.records import FetchRecord, Outcome
+        from periplus.url import parse_address
 
         key = int(identifier, 16)
         page = self._inbox.find_record(key) or self._searcher.cached_page(key)
         if page is None:
             raise BadInput("There is no such page.", "Give the id that publishing it returned.")
-        self._inbox.withdraw_page(page.url)
+        address = parse_address(page.url)
+        self._add(FetchRecord(address.url, address.key, Outcome.GONE, time.time(), 410))
 
     def report_visits(self, reports: "Sequence[VisitReport]") -> tuple[int, int]:
         """Queue visit reports; return how many were accepted and refused."""
@@ -179,7 +211,7 @@ class _CrawlActions:
 
     def start(self, seeds: Sequence[str] = ()) -> None:
         """Start the crawl with these seeds, or resume it."""
-        check_seeds(seeds)
+        check_seeds(seeds, self._arguments[1])
         self._control.start(seeds)
 
     def pause(self) -> None:

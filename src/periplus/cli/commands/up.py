@@ -7,7 +7,7 @@ import typer
 
 from periplus.cli.console import echo, format_count
 from periplus.cli.console_observer import observe
-from periplus.cli.options import with_settings
+from periplus.cli.options import Seeds, with_settings
 from periplus.settings import Settings
 
 __all__ = ["up"]
@@ -21,23 +21,26 @@ __all__ = ["up"]
     depth="crawl.depth",
     scope="crawl.scope",
     delay="frontier.delay",
+    contact="fetch.contact",
     allow="fetch.allow",
     hosts_file="fetch.hosts_file",
 )
 def up(
     settings: Settings,
-    seeds: Annotated[list[str] | None, typer.Argument(help="URLs to begin at; none to resume the last crawl.")] = None,
+    seeds: Seeds = None,
     every: Annotated[
         float, typer.Option("--every", min=1, help="Shortest time between two rankings of all pages, in seconds.")
     ] = 15.0,
 ) -> None:
     """Crawl, index and serve at once, until stopped."""
-    from periplus.app import run_live
+    from periplus.app import read_seeds, run_live
+
+    urls = read_seeds(seeds or [])
 
     def ready(url: str) -> None:
         echo(f"Searching at {url}, while the crawl goes on (Ctrl-C stops all)")
 
     with observe() as observer:
-        pages = run_live(Path(settings.folder), settings, seeds or [], ready, every=every, observer=observer)
+        pages = run_live(Path(settings.folder), settings, urls, ready, every=every, observer=observer)
     echo(f"Stopped. {format_count(pages, 'page')} searchable. To continue: the same command.")
     echo("Without crawling: periplus index build adds the last pages, periplus serve serves them.")
