@@ -209,7 +209,7 @@ def test_all_text_has_enough_contrast(browser: Any, site: str, look: Look) -> No
 def test_the_landing_field_has_focus_and_works(browser: Any, site: str, look: Look) -> None:
     with Tab(browser, look) as page:
         page.goto(site)
-        assert page.evaluate("document.activeElement.id") == "q"
+        page.wait_for_function("document.activeElement.id === 'q'")  # the browser applies autofocus after loading
         page.keyboard.type("salt harbour")
         assert page.locator(".clear").is_visible()
         page.keyboard.press("Enter")
