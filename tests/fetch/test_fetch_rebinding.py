@@ -56,6 +56,19 @@ class Service:
         self._listener.close()
 
 
+def services_on_one_port(keep: bool = False) -> tuple[Service, Service]:
+    """Start a service at each address; a port that is free at one may be in use at the other."""
+    for attempt in range(20):
+        outside = Service(PUBLIC, keep=keep)
+        try:
+            return outside, Service(PRIVATE, outside.port)
+        except OSError:
+            outside.close()
+            if attempt == 19:
+                raise
+    raise AssertionError("not reached")
+
+
 class Names:
     """What DNS says of one name: one answer after the other, for each request the next."""
 
@@ -79,8 +92,7 @@ def names(monkeypatch):
 
 @pytest.fixture
 def pair():
-    outside = Service(PUBLIC)
-    inside = Service(PRIVATE, outside.port)
+    outside, inside = services_on_one_port()
     yield outside, inside
     outside.close()
     inside.close()
@@ -131,8 +143,7 @@ def test_the_good_one_does_not_answer_and_the_other_is_private(names):
 
 
 def test_a_connection_that_is_kept_stays_where_it_was(names):
-    outside = Service(PUBLIC, keep=True)
-    inside = Service(PRIVATE, outside.port)
+    outside, inside = services_on_one_port(keep=True)
     names.answers = [PUBLIC, PRIVATE]
     fetcher = Fetcher(FetchSettings(allow=ALLOW, timeout=60))
     outcomes = [fetched_by(fetcher, outside.port).outcome for _ in range(3)]

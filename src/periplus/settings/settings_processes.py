@@ -1,64 +1,12 @@
-"""The settings. One frozen struct per section; `load` reads them once, from periplus.toml, environment and flags.
+"""Settings of a focused crawl, of whole processes, of the cluster and of its storage."""
 
-Here are those of a topic, of whole processes and of the cluster.
+from typing import Annotated
 
-Only `periplus.cli` calls `load`; each package receives its own struct. `table` lists all settings for --help and docs.
-"""
-
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Annotated, Final, get_type_hints
-
-import msgspec
 from msgspec import Meta
 
-from periplus.settings_crawling import (
-    CrawlSettings,
-    FetchSettings,
-    FrontierSettings,
-    HostSettings,
-    ParseSettings,
-    StoreSettings,
-    read_host_settings,
-)
-from periplus.settings_loader import Setting, Warn, read_settings, warn_of_old_name
-from periplus.settings_searching import (
-    EmbeddingSettings,
-    GraphSettings,
-    IndexSettings,
-    RankSettings,
-    SearchSettings,
-    ServeSettings,
-    SiteSettings,
-)
-from periplus.settings_section import Section, cache_folder
+from periplus.settings_section import Section
 
-__all__ = [
-    "OLD_NAMES",
-    "ClusterSettings",
-    "CrawlSettings",
-    "EmbeddingSettings",
-    "FetchSettings",
-    "FocusSettings",
-    "FrontierSettings",
-    "GraphSettings",
-    "HostSettings",
-    "IndexSettings",
-    "LimitSettings",
-    "ParseSettings",
-    "RankSettings",
-    "SearchSettings",
-    "ServeSettings",
-    "Setting",
-    "Settings",
-    "SiteSettings",
-    "StorageSettings",
-    "StoreSettings",
-    "cache_folder",
-    "host_table",
-    "load",
-    "table",
-]
+__all__ = ["ClusterSettings", "FocusSettings", "LimitSettings", "StorageSettings"]
 
 
 class FocusSettings(Section, frozen=True):
@@ -226,89 +174,3 @@ class StorageSettings(Section, frozen=True):
         float,
         Meta(description="Interval in which a shard that runs is uploaded to the storage, in seconds", gt=0),
     ] = 30.0
-
-
-class Settings(Section, frozen=True):
-    """All settings."""
-
-    folder: Annotated[str, Meta(description="Data folder: pages, index and crawl state", min_length=1)] = (
-        "periplus-data"
-    )
-    fetch: FetchSettings = FetchSettings()
-    frontier: FrontierSettings = FrontierSettings()
-    parse: ParseSettings = ParseSettings()
-    store: StoreSettings = StoreSettings()
-    crawl: CrawlSettings = CrawlSettings()
-    focus: FocusSettings = FocusSettings()
-    index: IndexSettings = IndexSettings()
-    graph: GraphSettings = GraphSettings()
-    rank: RankSettings = RankSettings()
-    embeddings: EmbeddingSettings = EmbeddingSettings()
-    search: SearchSettings = SearchSettings()
-    serve: ServeSettings = ServeSettings()
-    limits: LimitSettings = LimitSettings()
-    cluster: ClusterSettings = ClusterSettings()
-    storage: StorageSettings = StorageSettings()
-    site: SiteSettings = SiteSettings()
-    host: dict[str, HostSettings] = msgspec.field(default_factory=dict)
-
-
-_HOSTS: Final = "host"
-"""Name of the tables of single hosts."""
-
-OLD_NAMES: Final = {
-    "fetch.hosts": "fetch.hosts_file",
-    "fetch.trust": "fetch.ca_file",
-    "crawl.block": "crawl.blocklist",
-    "search.similar_bits": "search.near_duplicate_bits",
-    "serve.names": "serve.host_names",
-    "serve.places": "serve.geocoder",
-    "serve.proxied": "serve.behind_proxy",
-    "semantic.on": "embeddings.enabled",
-    "semantic.words": "embeddings.passage_tokens",
-    "semantic.lazy": "embeddings.on_demand",
-    "semantic.skim": "embeddings.early_exit",
-    **{
-        f"semantic.{name}": f"embeddings.{name}"
-        for name in ("model", "languages", "overlap", "passages", "candidates", "documents", "weight", "nearest")
-    },
-    "semantic.probe": "embeddings.probe",
-    "semantic.threads": "embeddings.threads",
-}
-"""Names that settings had before, which are still accepted."""
-
-
-def table() -> list[Setting]:
-    """Return every setting: name with its section ('fetch.timeout'), type, default, help."""
-    rows: list[Setting] = []
-    for field in msgspec.structs.fields(Settings):
-        if isinstance(field.default, Section):
-            section = type(field.default)
-            rows.extend(_row(f"{field.name}.", section, inner) for inner in msgspec.structs.fields(section))
-        elif field.name != _HOSTS:
-            rows.append(_row("", Settings, field))
-    return rows
-
-
-def host_table() -> list[Setting]:
-    """Return the settings of single hosts: name, type, default, help."""
-    return [_row("", HostSettings, field) for field in msgspec.structs.fields(HostSettings)]
-
-
-def _row(prefix: str, section: type, field: msgspec.structs.FieldInfo) -> Setting:
-    hint = get_type_hints(section, include_extras=True)[field.name]
-    plain, meta = hint.__args__[0], hint.__metadata__[0]
-    default = "" if field.default is msgspec.NODEFAULT else field.default
-    return Setting(prefix + field.name, getattr(plain, "__name__", str(plain)), default, meta.description)
-
-
-def load(
-    file: Path | None, environment: Mapping[str, str], flags: Iterable[str] = (), warn: Warn = warn_of_old_name
-) -> Settings:
-    """Read settings: `file`, then PERIPLUS_SECTION_NAME of the environment, then 'section.name=value' flags.
-
-    A later source takes precedence. `warn` is called with a sentence for each old name.
-    """
-    return read_settings(
-        Settings, table(), file, environment, flags, OLD_NAMES, warn, tables={_HOSTS: read_host_settings}
-    )
