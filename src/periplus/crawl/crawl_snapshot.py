@@ -31,6 +31,7 @@ __all__ = [
     "Totals",
     "UsageSnapshot",
     "check_snapshot",
+    "extend_snapshot",
     "read_snapshot",
     "write_snapshot",
 ]
@@ -105,6 +106,18 @@ class LongSnapshot(UsageSnapshot, frozen=True):
 
     original_files: tuple[int, ...] = ()
     """The fingerprints of the files of URLs by content."""
+
+
+def extend_snapshot(
+    snapshot: CrawlSnapshot, mail: bytes, usage: dict[str, HostUsage], original_files: tuple[int, ...]
+) -> CrawlSnapshot:
+    """Return the snapshot with what only some crawls have, in the oldest form that has room for it."""
+    if not (mail or usage or original_files):
+        return snapshot
+    fields = {name: getattr(snapshot, name) for name in snapshot.__struct_fields__}
+    if original_files:
+        return LongSnapshot(**fields, mail=mail, usage=usage, original_files=original_files)
+    return UsageSnapshot(**fields, mail=mail, usage=usage) if usage else MailSnapshot(**fields, mail=mail)
 
 
 def write_snapshot(path: Path, state: CrawlSnapshot) -> None:

@@ -9,13 +9,12 @@ from periplus.checksums import add_text_checksum, split_text_checksum
 from periplus.crawl.crawl_snapshot import (
     CrawlSnapshot,
     LongSnapshot,
-    MailSnapshot,
     Totals,
-    UsageSnapshot,
+    extend_snapshot,
     read_snapshot,
     write_snapshot,
 )
-from periplus.crawl.crawl_statistics import WAITING, CrawlStatistics, RateMeter
+from periplus.crawl.crawl_statistics import CrawlStatistics, RateMeter, explain_wait
 from periplus.crawl.fetch_records import DuplicateTable
 from periplus.crawl.focus.focus import FocusState, group_ranks_by_host, open_focus
 from periplus.crawl.outlinks import OutlinkExtractor
@@ -42,8 +41,6 @@ from periplus.url import parse_address
 
 __all__ = ["CrawlState"]
 
-_IDLE_SECONDS: Final = 1.0
-"""Waits that are worth an explanation."""
 _MAX_FOREIGN_SEEDS: Final = 10_000
 """Seeds above which those of other sites are ignored: the scope is checked against each."""
 _UNREACHABLE: Final = {Outcome.DNS.value, Outcome.CONNECT.value, Outcome.TIMEOUT.value}
@@ -328,17 +325,8 @@ class CrawlState:
             held=frontier.held,
             recent=tuple(meter.recent),
             slowest=tuple(self.frontier.slowest.top(3)),
-            notes=(*self.notes, *self.host_limits.notes(), *(() if busy else self._idle(now))),
+            notes=(*self.notes, *self.host_limits.notes(), *(() if busy else explain_wait(self.frontier, now))),
         )
-
-    def _idle(self, now: float) -> tuple[str, ...]:
-        """Return what is waited for while nothing is in flight, such as the delay of the only host."""
-        host = self.frontier.next_host()
-        if host is None or (seconds := host.soonest() - now) < _IDLE_SECONDS:
-            return ()
-        delay = f", its Crawl-delay is {host.crawl_delay:,.0f} s" if host.crawl_delay >= _IDLE_SECONDS else ""
-        failed = f", after {host.failures} failures" if host.failures else ""
-        return (f"{WAITING}{len(host):,} URLs wait for {host.name}, next in {seconds:,.0f} s{delay}{failed}",)
 
     def check_network(self, now: float) -> None:
         """Raise `NoNetwork` if no host ever answered, and nothing is left to try."""
@@ -373,15 +361,7 @@ class CrawlState:
             focus=self.outlinks.focus.dump() if self.outlinks.focus is not None else None,
         )
         mail, usage, files = self.router.dump_mail(), self.host_limits.usage, tuple(self.duplicates.urls.files)
-        grown = bool(mail or usage or files)
-        fields = {name: getattr(snapshot, name) for name in snapshot.__struct_fields__} if grown else {}
-        if files:
-            snapshot = LongSnapshot(**fields, mail=mail, usage=usage, original_files=files)
-        elif usage:
-            snapshot = UsageSnapshot(**fields, mail=mail, usage=usage)
-        elif mail:
-            snapshot = MailSnapshot(**fields, mail=mail)
-        write_snapshot(path or self._path, snapshot)
+        write_snapshot(path or self._path, extend_snapshot(snapshot, mail, usage, files))
         if path is None:
             with contextlib.suppress(CorruptFile):  # without the list of shards their positions are unknown
                 self._write_position()

@@ -6,10 +6,14 @@ from typing import Final
 
 import msgspec
 
-__all__ = ["WAITING", "CrawlStatistics", "RateMeter", "idle_note", "sum_statistics"]
+from periplus.frontier import Frontier
+
+__all__ = ["WAITING", "CrawlStatistics", "RateMeter", "explain_wait", "idle_note", "sum_statistics"]
 
 _WINDOW: Final = 10.0
 _RECENT: Final = 5
+_IDLE_SECONDS: Final = 1.0
+"""Waits that are worth an explanation."""
 WAITING: Final = "Nothing is being fetched: "
 """What the note begins with that says what is waited for."""
 
@@ -53,6 +57,16 @@ class CrawlStatistics(msgspec.Struct, frozen=True):
 def idle_note(notes: Sequence[str]) -> str:
     """Return the note that says what is waited for, without its mark; '' if there is none."""
     return next((note.removeprefix(WAITING) for note in notes if note.startswith(WAITING)), "")
+
+
+def explain_wait(frontier: Frontier, now: float) -> tuple[str, ...]:
+    """Return what is waited for while nothing is in flight, such as the delay of the only host."""
+    host = frontier.next_host()
+    if host is None or (seconds := host.soonest() - now) < _IDLE_SECONDS:
+        return ()
+    delay = f", its Crawl-delay is {host.crawl_delay:,.0f} s" if host.crawl_delay >= _IDLE_SECONDS else ""
+    failed = f", after {host.failures} failures" if host.failures else ""
+    return (f"{WAITING}{len(host):,} URLs wait for {host.name}, next in {seconds:,.0f} s{delay}{failed}",)
 
 
 def sum_statistics(parts: Sequence[CrawlStatistics]) -> CrawlStatistics:

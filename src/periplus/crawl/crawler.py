@@ -13,23 +13,21 @@ from typing import Final, Self
 import msgspec
 
 from periplus.crawl.crawl_state import CrawlState
-from periplus.crawl.crawl_statistics import CrawlStatistics, RateMeter
-from periplus.crawl.documents.document_parser import INTERRUPTED, DocumentParser
-from periplus.crawl.fetch_records import make_failure_record, make_page_record
+from periplus.crawl.crawl_statistics import CrawlStatistics
+from periplus.crawl.documents.document_parser import DocumentParser
+from periplus.crawl.fetch_processing import FetchProcessor
 from periplus.crawl.inspection.crawl_log import CrawlLog
 from periplus.crawl.outlinks import parse_seed
 from periplus.crawl.policies.contact import name_robot, require_contact
 from periplus.crawl.policies.host_table import open_fetcher
 from periplus.crawl.policies.limit_watch import LimitWatch
-from periplus.crawl.robots_cache import robots_path
 from periplus.crawl.sharding.mailbox import ShardMessage
-from periplus.crawl.sharding.robots_exchange import RobotsExchange
 from periplus.crawl.sharding.shard import Shard, SingleShard
 from periplus.crawl.sharding.topology import shard_dir
 from periplus.errors import BadInput, BadUrl, DiskFailed
 from periplus.files import lock_folder, open_data_folder
-from periplus.parse import ParsedDocument, is_supported
-from periplus.records import Address, FetchRecord, FetchRequest, FetchResult, Outcome
+from periplus.parse import is_supported
+from periplus.records import Address, FetchRequest
 from periplus.settings import Settings
 from periplus.store import PageStore, shard_folder
 
@@ -61,16 +59,12 @@ class Crawler:
         self._consistent = True
         """Whether the state reflects exactly the records in the store; within a step it does not."""
         self._stops, self._stopped_at = 0, 0.0
-        self._fetched = 0
-        """Pages requested in this run."""
-        self._meter = RateMeter()
         self._wall, self._tick = time.time(), time.monotonic()
         try:
             self._open(addresses)
         except BaseException:
             self._resources.close()
             raise
-        self._robots = RobotsExchange(self._state, self._fetcher, self._shard)
         self._sent_seeds = self._state.first_seeds
         self._mail_empty = not self._shard.supervised
         self._mail_read = self._polled = self._reported = self._checkpoint_took = 0.0
@@ -86,13 +80,22 @@ class Crawler:
         self._store = PageStore.open(shard_folder(folder / "store", number), self._settings.store, write=True)
         self._resources.callback(self._store.close)
         self._limits = LimitWatch(folder, self._settings, self._store)
-        self._log = CrawlLog(shard_dir(folder, number), self._settings.crawl.log_mb)
         path = shard_dir(folder, number) / "frontier.bin"
         self._state = CrawlState.recover(path, self._settings, self._store, seeds, self._now(), self._shard)
         self._resources.callback(self._state.frontier.close)
         self._documents = DocumentParser(shard_dir(folder, number), self._settings)
         self._resources.callback(self._documents.close)
         self._fetcher.watch(self._documents.fileno())
+        self._requests = FetchProcessor(
+            self._settings,
+            self._state,
+            self._store,
+            self._fetcher,
+            self._documents,
+            self._shard,
+            CrawlLog(shard_dir(folder, number), self._settings.crawl.log_mb),
+            self._now,
+        )
         if not self._state.outlinks.seeds:
             raise BadInput(f"There is no crawl in {folder} to continue.", "Give at least one URL to begin at.")
         require_contact(self._state.outlinks.seeds, self._settings.fetch)
@@ -137,14 +140,14 @@ class Crawler:
         now = self._now()
         self._consistent = False
         self._read_mail(now)
-        self._robots.start_queued(now, self._paused or self._stops > 0)
-        self._robots.expire(now)
+        self._requests.robots.start_queued(now, self._paused or self._stops > 0)
+        self._requests.robots.expire(now)
         self._start(now)
         requests: list[FetchRequest] = []
         for result in self._fetcher.poll(self._wait(now)):
-            requests += self._receive(result)
+            requests += self._requests.receive(result)
         for document in self._documents.poll():
-            requests += self._finish_page(document.result, document.as_list, document.parsed)
+            requests += self._requests.finish_page(document.result, document.as_list, document.parsed)
         self._state.add(requests)
         self._consistent = True
         self._persist()
@@ -188,7 +191,9 @@ class Crawler:
 
     def statistics(self) -> CrawlStatistics:
         """Return the figures of the crawl."""
-        statistics = self._state.statistics(self._meter, 0 if self._closed else self._busy(), self._began, self._now())
+        statistics = self._state.statistics(
+            self._requests.meter, 0 if self._closed else self._busy(), self._began, self._now()
+        )
         return msgspec.structs.replace(statistics, paused=self._limits.reason)
 
     def _read_mail(self, now: float) -> None:
@@ -207,11 +212,11 @@ class Crawler:
         self._sent_seeds = len(self._state.outlinks.seeds)
         for robots_request in message.robots_requests:
             with contextlib.suppress(BadUrl):
-                self._robots.enqueue(message.sender, robots_request, now)
+                self._requests.robots.enqueue(message.sender, robots_request, now)
         for response in message.robots_responses:
             with contextlib.suppress(BadUrl):
-                answer = self._robots.accept(response, now)
-                self._state.add(self._learn_robots(*answer) if answer is not None else [])
+                answer = self._requests.robots.accept(response, now)
+                self._state.add(self._requests.learn_robots(*answer) if answer is not None else [])
 
     def _send_mail(self) -> None:
         seeds = self._state.outlinks.seeds
@@ -236,28 +241,11 @@ class Crawler:
             if request is None:
                 return
             if not self._state.hold_back(request, now):
-                self._start_request(request, now)
-
-    def _start_request(self, request: FetchRequest, now: float) -> None:
-        state, address = self._state, request.address
-        rules = state.robots.rules(address.origin, now)
-        if state.holds(address.host, rules.delay if rules else None, now):
-            state.frontier.suspend(request, now)
-        elif self._documents.pop_interrupted(address):
-            failure = make_failure_record(request, Outcome.PARSE_FAILED, when=now, fault=INTERRUPTED)
-            self._finish(request, failure, None)
-        elif rules is None:
-            self._robots.fetch_for(request, now)
-        elif not rules.allows(robots_path(address)):
-            self._finish(request, make_failure_record(request, Outcome.ROBOTS, when=now), None)
-        else:
-            past = state.history.pages.get(address.key)
-            headers = past.headers if past is not None else ()
-            self._fetcher.start(request, headers, any_type=address.key in state.outlinks.lists)
+                self._requests.start(request, now)
 
     def _pages(self) -> int:
         """Return the number of pages that count against the limit."""
-        return self._fetched if self._settings.crawl.recrawl else self._state.totals.pages
+        return self._requests.fetched if self._settings.crawl.recrawl else self._state.totals.pages
 
     def _is_limit_reached(self, busy: int) -> bool:
         quota = self._shard.page_quota(self._settings.crawl.pages)
@@ -282,68 +270,9 @@ class Crawler:
             time.sleep(wait)
         return 0.0
 
-    def _receive(self, result: FetchResult) -> list[FetchRequest]:
-        """Process the result of one request; return the requests that it leads to."""
-        state, request = self._state, result.request
-        state.totals.answered += result.status > 0
-        if self._robots.respond(result, self._now()):
-            return []
-        page_request = self._robots.pop_page(result)
-        if page_request is not None:
-            return self._learn_robots(page_request, result)
-        self._fetched += 1
-        as_list = request.address.key in state.outlinks.lists
-        # Of a list that is too long the beginning is read.
-        if result.outcome is not Outcome.OK and not (as_list and result.outcome is Outcome.TOO_LARGE):
-            stored = result if result.outcome is Outcome.NOT_MODIFIED else None
-            return self._finish(request, make_failure_record(request, result.outcome, result), stored, result.ip)
-        if self._documents.submit(result, as_list, state.duplicates):
-            return []
-        return self._finish_page(result, as_list, None)
-
-    def _finish_page(self, result: FetchResult, as_list: bool, parsed: ParsedDocument | None) -> list[FetchRequest]:
-        """Store what was parsed, or is parsed now; return the requests that it leads to."""
-        state, settings, request = self._state, self._settings, result.request
-        record = make_page_record(result, settings.parse, state.duplicates, as_list, settings.crawl.forms > 0, parsed)
-        record = state.outlinks.traps.classify(record, request.address.host)
-        stored = result if record.page is not None and not as_list else None
-        return self._finish(request, record, stored, result.ip)
-
-    def _learn_robots(self, request: FetchRequest, result: FetchResult) -> list[FetchRequest]:
-        """Process a robots.txt; the page that needs it waits for another turn, or fails as its robots.txt did."""
-        now, state, origin = self._now(), self._state, request.address.origin
-        self._log.add_robots(result)
-        host = result.request.address.host
-        if host != request.address.host and self._shard.owns(host):
-            state.frontier.release(host, result.outcome, now, result.elapsed)
-        outcome = state.robots.learn(origin, result, now)
-        if outcome not in (Outcome.OK, Outcome.REDIRECT):
-            return self._finish(request, make_failure_record(request, outcome, result), None)
-        rules = state.robots.rules(origin, now)
-        delay = state.host_limits.crawl_delay(rules.delay) if rules else None
-        state.frontier.requeue(request, now, result.elapsed, delay)
-        if rules is None or not self._settings.crawl.sitemaps:
-            return []
-        return state.outlinks.list_requests(rules.sitemaps, request.address.url)
-
-    def _finish(
-        self, request: FetchRequest, record: FetchRecord, result: FetchResult | None, ip: str = ""
-    ) -> list[FetchRequest]:
-        """Append a record to the store first, and only then update the frontier; return the outlinks."""
-        state, now = self._state, self._now()
-        if request.address.key in state.history.pages:
-            record = msgspec.structs.replace(record, revisit=True)
-        record = self._store.append(record, result)
-        state.frontier.done(request, record.outcome, now, record.elapsed, record.retry_after or None, ip=ip)
-        if state.count(record, request.address.host):
-            self._meter.count(record.url, now)
-        self._log.add(request, record, ip)
-        return self._log.note_links(state.outlinks.extract(record), record.url)
-
     def _persist(self) -> None:
         """Hand records to the operating system every step, to the disk and the snapshot at intervals."""
-        self._store.flush()
-        self._log.flush()
+        self._requests.flush()
         now, limits = self._now(), self._settings.crawl
         if now - self._reported >= _REPORT_SECONDS:
             self._reported = now
@@ -380,7 +309,7 @@ class Crawler:
         """Return 'running', 'paused' or 'stopping'; of a supervised shard also 'idle' or 'full'."""
         if self._stops or self._paused:
             return "stopping" if self._stops else "paused"
-        busy = not self._mail_empty or self._busy() or self._robots.is_waiting() or self._shard.unsent()
+        busy = not self._mail_empty or self._busy() or self._requests.robots.is_waiting() or self._shard.unsent()
         if busy or not self._shard.supervised:
             return "running"
         if self._state.frontier.wait(self._now()) is not None:

@@ -158,7 +158,8 @@ def test_robots_of_a_host_that_has_moved_are_not_fetched(server, fake_web, make_
         hosts = [parse_address(page.url).host for page in fake_web.truth().pages]
         host = next(host for host in hosts if HostPartitioner((0, 1)).owner(host) == 1)
         before = server.requests().total
-        crawler._robots.enqueue(1, RobotsRequest("http://a.test:80", f"http://{host}/robots.txt"), crawler._now())
-        wait_for(lambda: not crawler._robots._queued)
+        request = RobotsRequest("http://a.test:80", f"http://{host}/robots.txt")
+        crawler._requests.robots.enqueue(1, request, crawler._now())
+        wait_for(lambda: not crawler._requests.robots._queued)
         cluster.stop()
         assert server.requests().total == before

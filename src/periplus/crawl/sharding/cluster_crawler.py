@@ -4,24 +4,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from periplus.crawl.crawler import Crawler
+from periplus.crawl.fetch_processing import FetchObserver
 from periplus.crawl.outlinks import parse_seed
 from periplus.crawl.sharding.host_transfer import HostTransfer, TransferMessage, export_hosts, import_hosts
 from periplus.crawl.sharding.mailbox import ShardMessage
 from periplus.crawl.sharding.page_transfer import PageExport, import_pages
-from periplus.records import Address, FetchRecord, FetchRequest, FetchResult, VisitReport
+from periplus.records import Address, VisitReport
 from periplus.signals import append_visit_reports
 
 __all__ = ["ClusterCrawler"]
 
 _NEVER: Final = 1e18
-FetchObserver = Callable[[FetchRecord, FetchRecord | None, FetchResult | None], None]
-"""observer(record, before, result): a fetch, what was stored of the page before if it is a revisit, the response."""
 
 
 class ClusterCrawler(Crawler):
     """One shard of a crawl on several machines; `shard` implements `Shard`."""
-
-    _fetch_observer: FetchObserver | None = None
 
     def forward_reports(self, forward: Callable[[Address, VisitReport], None]) -> None:
         """Pass reported visits to hosts of other shards to `forward`."""
@@ -29,19 +26,7 @@ class ClusterCrawler(Crawler):
 
     def observe_fetches(self, observer: FetchObserver) -> None:
         """Call `observer` with every record that is stored."""
-        self._fetch_observer = observer
-
-    def _finish(
-        self, request: FetchRequest, record: FetchRecord, result: FetchResult | None, ip: str = ""
-    ) -> list[FetchRequest]:
-        observer = self._fetch_observer
-        if observer is None:
-            return super()._finish(request, record, result, ip)
-        key = request.address.key
-        before = self._shard.find_record(self._store, key) if key in self._state.history.pages else None
-        links = super()._finish(request, record, result, ip)
-        observer(record, before, result)
-        return links
+        self._requests.observer = observer
 
     def hold(self, is_held: bool) -> None:
         """Start no requests and read no visit reports for now: it is not known yet which hosts are crawled here.
@@ -57,7 +42,7 @@ class ClusterCrawler(Crawler):
 
     def cancel_robots(self) -> None:
         """Wait no longer for robots.txt files that other shards were asked for."""
-        self._robots.cancel(self._now())
+        self._requests.robots.cancel(self._now())
 
     def export_hosts(
         self, owner: Callable[[str], int], number: int, shards: Sequence[int]

@@ -1,0 +1,135 @@
+"""What happens to one request: started, answered, parsed, its record stored, its links returned."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from periplus.crawl.crawl_state import CrawlState
+from periplus.crawl.crawl_statistics import RateMeter
+from periplus.crawl.documents.document_parser import INTERRUPTED, DocumentParser
+from periplus.crawl.fetch_records import make_failure_record, make_page_record
+from periplus.crawl.inspection.crawl_log import CrawlLog
+from periplus.crawl.robots_cache import robots_path
+from periplus.crawl.sharding.robots_exchange import RobotsExchange
+from periplus.crawl.sharding.shard import Shard
+from periplus.fetch import Fetcher
+from periplus.parse import ParsedDocument
+from periplus.records import FetchRecord, FetchRequest, FetchResult, Outcome
+from periplus.settings import Settings
+from periplus.store import PageStore
+
+__all__ = ["FetchObserver", "FetchProcessor"]
+
+FetchObserver = Callable[[FetchRecord, FetchRecord | None, FetchResult | None], None]
+"""observer(record, before, result): a fetch, what was stored of the page before if it is a revisit, the response."""
+
+
+class FetchProcessor:
+    """Starts requests of one crawl, and turns their results into stored records and further requests."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        state: CrawlState,
+        store: PageStore,
+        fetcher: Fetcher,
+        documents: DocumentParser,
+        shard: Shard,
+        log: CrawlLog,
+        clock: Callable[[], float],
+    ) -> None:
+        self._settings, self._state, self._store, self._fetcher = settings, state, store, fetcher
+        self._documents, self._shard, self._log, self._now = documents, shard, log, clock
+        self.robots = RobotsExchange(state, fetcher, shard)
+        self.meter = RateMeter()
+        self.fetched = 0
+        """Pages requested in this run."""
+        self.observer: FetchObserver | None = None
+        """Called with every record that is stored."""
+
+    def start(self, request: FetchRequest, now: float) -> None:
+        """Fetch a page, or its robots.txt first; a URL that robots.txt disallows ends here."""
+        state, address = self._state, request.address
+        rules = state.robots.rules(address.origin, now)
+        if state.holds(address.host, rules.delay if rules else None, now):
+            state.frontier.suspend(request, now)
+        elif self._documents.pop_interrupted(address):
+            failure = make_failure_record(request, Outcome.PARSE_FAILED, when=now, fault=INTERRUPTED)
+            self._finish(request, failure, None)
+        elif rules is None:
+            self.robots.fetch_for(request, now)
+        elif not rules.allows(robots_path(address)):
+            self._finish(request, make_failure_record(request, Outcome.ROBOTS, when=now), None)
+        else:
+            past = state.history.pages.get(address.key)
+            headers = past.headers if past is not None else ()
+            self._fetcher.start(request, headers, any_type=address.key in state.outlinks.lists)
+
+    def receive(self, result: FetchResult) -> list[FetchRequest]:
+        """Process the result of one request; return the requests that it leads to."""
+        state, request = self._state, result.request
+        state.totals.answered += result.status > 0
+        if self.robots.respond(result, self._now()):
+            return []
+        page_request = self.robots.pop_page(result)
+        if page_request is not None:
+            return self.learn_robots(page_request, result)
+        self.fetched += 1
+        as_list = request.address.key in state.outlinks.lists
+        # Of a list that is too long the beginning is read.
+        if result.outcome is not Outcome.OK and not (as_list and result.outcome is Outcome.TOO_LARGE):
+            stored = result if result.outcome is Outcome.NOT_MODIFIED else None
+            return self._finish(request, make_failure_record(request, result.outcome, result), stored, result.ip)
+        if self._documents.submit(result, as_list, state.duplicates):
+            return []
+        return self.finish_page(result, as_list, None)
+
+    def finish_page(self, result: FetchResult, as_list: bool, parsed: ParsedDocument | None) -> list[FetchRequest]:
+        """Store what was parsed, or is parsed now; return the requests that it leads to."""
+        state, settings, request = self._state, self._settings, result.request
+        record = make_page_record(result, settings.parse, state.duplicates, as_list, settings.crawl.forms > 0, parsed)
+        record = state.outlinks.traps.classify(record, request.address.host)
+        stored = result if record.page is not None and not as_list else None
+        return self._finish(request, record, stored, result.ip)
+
+    def learn_robots(self, request: FetchRequest, result: FetchResult) -> list[FetchRequest]:
+        """Process a robots.txt; the page that needs it waits for another turn, or fails as its robots.txt did."""
+        now, state, origin = self._now(), self._state, request.address.origin
+        self._log.add_robots(result)
+        host = result.request.address.host
+        if host != request.address.host and self._shard.owns(host):
+            state.frontier.release(host, result.outcome, now, result.elapsed)
+        outcome = state.robots.learn(origin, result, now)
+        if outcome not in (Outcome.OK, Outcome.REDIRECT):
+            return self._finish(request, make_failure_record(request, outcome, result), None)
+        rules = state.robots.rules(origin, now)
+        delay = state.host_limits.crawl_delay(rules.delay) if rules else None
+        state.frontier.requeue(request, now, result.elapsed, delay)
+        if rules is None or not self._settings.crawl.sitemaps:
+            return []
+        return state.outlinks.list_requests(rules.sitemaps, request.address.url)
+
+    def _finish(
+        self, request: FetchRequest, record: FetchRecord, result: FetchResult | None, ip: str = ""
+    ) -> list[FetchRequest]:
+        """Append a record to the store first, and only then update the frontier; return the outlinks."""
+        state, now = self._state, self._now()
+        key = request.address.key
+        before = None
+        if key in state.history.pages:
+            record = msgspec.structs.replace(record, revisit=True)
+            before = self._shard.find_record(self._store, key) if self.observer is not None else None
+        record = self._store.append(record, result)
+        state.frontier.done(request, record.outcome, now, record.elapsed, record.retry_after or None, ip=ip)
+        if state.count(record, request.address.host):
+            self.meter.count(record.url, now)
+        self._log.add(request, record, ip)
+        links = self._log.note_links(state.outlinks.extract(record), record.url)
+        if self.observer is not None:
+            self.observer(record, before, result)
+        return links
+
+    def flush(self) -> None:
+        """Hand what was stored and logged to the operating system."""
+        self._store.flush()
+        self._log.flush()
