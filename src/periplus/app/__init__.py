@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from periplus.app.kernel_compilation import compile_kernels
     from periplus.app.priority import lower_priority
     from periplus.app.remedies import with_remedy
+    from periplus.app.serving.agent_server import serve_agents
     from periplus.app.serving.folder_server import api_keys, open_server, serve_folder
     from periplus.app.serving.live_engine import run_live
     from periplus.app.serving.server_actions import fetch_service, server_actions
@@ -197,6 +198,7 @@ __all__ = [
     "run_live",
     "run_site",
     "search_folder",
+    "serve_agents",
     "serve_fake_web",
     "serve_folder",
     "server_actions",
@@ -312,6 +314,7 @@ _OWN: Final = {
     ),
     "sites.site_demo": ("SiteDemo", "SiteDemoAnswer", "open_site_demo"),
     "sites.site_server": ("run_site",),
+    "serving.agent_server": ("serve_agents",),
     "serving.folder_server": (
         "api_keys",
         "open_server",

@@ -20,6 +20,7 @@ from periplus.cli.commands.explain import explain
 from periplus.cli.commands.import_ import import_pages
 from periplus.cli.commands.index import index
 from periplus.cli.commands.keys import keys
+from periplus.cli.commands.mcp import mcp
 from periplus.cli.commands.rank import learn, rank
 from periplus.cli.commands.search import QueryCommand, search
 from periplus.cli.commands.serve import serve
@@ -79,6 +80,7 @@ app.add_typer(rank, name="rank")
 app.command("learn")(learn)
 app.command("search", cls=QueryCommand)(search)
 app.command("serve")(serve)
+app.command("mcp")(mcp)
 app.add_typer(cluster, name="cluster")
 app.add_typer(site, name="site")
 app.add_typer(keys, name="keys")
