@@ -20,13 +20,13 @@ from periplus.cli.commands.explain import explain
 from periplus.cli.commands.import_ import import_pages
 from periplus.cli.commands.index import index
 from periplus.cli.commands.keys import keys
-from periplus.cli.commands.mcp import mcp
 from periplus.cli.commands.rank import learn, rank
 from periplus.cli.commands.search import QueryCommand, search
 from periplus.cli.commands.serve import serve
 from periplus.cli.commands.store import store
 from periplus.cli.commands.up import up
 from periplus.cli.commands.web import web
+from periplus.cli.queries.mcp import mcp
 from periplus.cli.site_command import site
 from periplus.errors import PeriplusError
 from periplus.files import disk_failure
