@@ -10,6 +10,7 @@ import pytest
 
 from index.made_pages import Ranks, random_ranks, random_visits, visit
 from periplus.index import DictionaryAssembler, LiveIndex, cut_piece
+from periplus.query import QueryBudget, parse_query
 from periplus.records import Query
 from periplus.search import IndexShard, ShardedSearcher
 from periplus.search.sharding import index_shard, sharded_collection
@@ -199,3 +200,19 @@ def test_counts_are_kept_only_if_all_shards_have_answered(tmp_path: Path, monkey
     silent.clear()
     assert count(broker) == expected
     assert not broker.search(Query("sea link:https://nowhere.test/")).partial
+
+
+def test_the_query_as_typed_has_its_card_after_a_correction_was_tried(tmp_path: Path) -> None:
+    made = visit("https://coast.test/pharos", "Pharos", "The lighthouse of Pharos.")
+    _, broker, group = build_both(tmp_path, [[made]], Ranks({}))
+    backend = broker._backend(broker.collection, SETTINGS, broker._model, Query("pharos"))
+    asked: list[Any] = []
+    call = group.call
+    group.call = lambda method, requests, seconds: asked.extend(requests.values()) or call(method, requests, seconds)  # type: ignore
+    plans = {}
+    for words in ("pharos", "pharaohs"):
+        parsed = parse_query(words)
+        plans[words] = backend.plan(parsed, Query(words))
+    for words in ("pharaohs", "pharos"):
+        backend.retrieve(plans[words], 10, QueryBudget(60.0), "off")
+        assert asked[-1].early.words == words, "which card is wanted is decided by the words of this query"

@@ -15,10 +15,13 @@ from periplus.sites import LocalNetwork, SiteConfig, SiteFolder, SiteNode, SiteT
 from periplus.sites.messaging.sinks import SinkHandler
 from periplus.url import parse_address
 
-_SITE = SiteSettings(heartbeat_seconds=0.5, liveness_seconds=600.0, deadline=600.0)
+_SITE = SiteSettings(
+    heartbeat_seconds=0.5, liveness_seconds=600.0, deadline=600.0, threshold_share=1e-6, threshold_seconds=1.0
+)
 
 
-def _record(url: str, title: str, text: str) -> FetchRecord:
+def record(url: str, title: str, text: str) -> FetchRecord:
+    """Return a page that was fetched."""
     address = parse_address(url)
     page = Page(url=address.url, title=title, text=text, language="en")
     return FetchRecord(address.url, address.key, Outcome.OK, 1.6e9, 200, page=page, content=address.key)
@@ -28,7 +31,7 @@ def _pages() -> list[list[FetchRecord]]:
     parts = []
     for name, word in (("one", "lighthouse"), ("two", "harbour")):
         text = f"The {word} of this page is old. " * 5
-        parts.append([_record(f"http://{name}.example/{i}", f"{word} number {i}", text) for i in range(6)])
+        parts.append([record(f"http://{name}.example/{i}", f"{word} number {i}", text) for i in range(6)])
     return parts
 
 

@@ -159,12 +159,14 @@ def _absurd() -> list[bytes]:
         {"languages": {f"x{n}": 0.1 for n in range(300)}},
         {"epoch": 1 << 62},
         {"format": 9},
+        {"documents": 1 << 39},
+        {"languages": {"en": 1e300}},
     ]
     bodies = [msgspec.json.encode(msgspec.structs.replace(sound, **change)) for change in changes]
     return [*bodies, b"garbage", b" " * (65 << 10)]
 
 
-@pytest.mark.parametrize("number", range(10))
+@pytest.mark.parametrize("number", range(12))
 def test_absurd_statistics_of_a_site_are_ignored(sites: _Sites, number: int) -> None:
     body = _absurd()[number]
     sites.own["c"] = None
@@ -180,6 +182,18 @@ def test_absurd_statistics_of_a_site_are_ignored(sites: _Sites, number: int) -> 
     parts = [part for part in (sites.own["a"], sites.own["b"]) if part is not None]
     assert agreed is not None
     assert agreed == sum_build_statistics(parts, agreed.epoch)
+
+
+def test_languages_that_there_are_not_keep_nobody_from_a_sum(sites: _Sites) -> None:
+    sound = _statistics(1, 30)
+    many = msgspec.structs.replace(sound, languages={f"x{n}": 0.1 for n in range(250)} | sound.languages)
+    sites.nodes["c"].data.set(COLLECTION_PART, msgspec.json.encode(many))
+    sites.own["c"] = None
+    sites.turn()
+    found = read_collection(sites.nodes["a"].data)
+    assert found is not None
+    assert found.documents == sum(part.documents for part in (sites.own["a"], sites.own["b"], sound) if part)
+    assert not any(code.startswith("x") for code in found.languages)
 
 
 def test_the_status_names_sites_with_other_statistics() -> None:

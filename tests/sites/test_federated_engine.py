@@ -3,14 +3,20 @@
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from engine_world import EngineWorld, await_bounds
+from engine_world import EngineWorld, await_bounds, record
+from made_sites import SETTINGS
 
+from periplus.app.sites.bounds_sender import BoundsSender
+from periplus.index import Index, LiveIndex, build_index
+from periplus.rank import open_external_signals
 from periplus.records import Query, VisitReport
 from periplus.serve.pages.trending_pages import TrendingPages
 from periplus.signals import append_received_visits, append_visit_reports, read_trending, update_visit_counts
-from periplus.sites import SiteFolder, new_site_record
+from periplus.sites import SiteFolder, make_site_bounds, new_site_record
 
 
 @pytest.fixture(scope="module")
@@ -118,3 +124,44 @@ def test_a_site_that_sorts_first_shifts_the_numbers_of_shards(tmp_path: Path) ->
             assert engine._shard.number == engine.federation.own == number + 1
     finally:
         world.close()
+
+
+class _Signals:
+    def __init__(self, version: bytes) -> None:
+        self.popular, self.liked, self.version = False, False, version
+        self.visited = SimpleNamespace(keys=())
+
+
+def test_bounds_are_sent_the_sooner_the_more_has_changed(tmp_path: Path) -> None:
+    pages = [record(f"http://one.example/{n}", f"lighthouse {n}", "The old tower. " * 5) for n in range(20)]
+    build_index(pages, tmp_path / "index", SETTINGS.index)
+    shard: Any = SimpleNamespace(index=Index.open(tmp_path / "index"), signals=_Signals(b"1"))
+    sent: list[tuple[str, bytes]] = []
+    node: Any = SimpleNamespace(send_data=lambda sink, name, body: sent.append((name, body)))
+    made: list[Any] = []
+
+    def make(index: Index) -> Any:
+        made.append(make_site_bounds("site-0", index, open_external_signals(tmp_path, SETTINGS.rank)))
+        return made[-1]
+
+    sender = BoundsSender(node, make, 0.1, 600.0)
+    assert sender.step(shard, 0.0)
+    assert not sender.step(shard, 1.0)
+    with LiveIndex(tmp_path / "index", SETTINGS.index, background=False) as live:
+        for number in (100, 101, 102):
+            live.add(record(f"http://one.example/{number}", "New", "New text."))
+            live.publish()
+            shard.index, shard.signals = shard.index.reopen(), _Signals(b"1")
+            due = number == 102  # Three of 23: more than a tenth.
+            assert sender.step(shard, 2.0 + number - 100) == due
+        live.delete("http://one.example/3")
+        live.publish()
+        shard.index, shard.signals = shard.index.reopen(), _Signals(b"1")
+    assert not sender.step(shard, 10.0)
+    assert sender.step(shard, 400.0), "less, but long ago"
+    shard.signals = _Signals(b"2")
+    shard.signals.liked = True
+    assert sender.step(shard, 401.0), "scores depend on it"
+    assert not sender.step(shard, 402.0)
+    assert sender.step(shard, 401.0 + made[-1].valid_seconds / 2), "nothing has changed, but bounds expire"
+    assert [name for name, _ in sent].count("bounds") == len(made) == 5

@@ -1,5 +1,6 @@
 """Sites linked by real NATS servers: requests, batches, a link that is cut, and what a site may not see."""
 
+import gc
 import os
 import threading
 import time
@@ -227,3 +228,16 @@ def test_buckets_say_who_is_alive_and_expire(sites: _Sites) -> None:
 
 def test_a_seed_is_spelled_as_nats_spells_it() -> None:
     assert nkey_seed(bytes(32)).startswith("SU")
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_comes_after_the_end_fails_and_leaves_nothing_behind(sites: _Sites) -> None:
+    transport = sites.transport("a")
+    transport.serve("echo", lambda sender, body: body)
+    transport.close()
+    transport.close()
+    transport.serve("late", lambda sender, body: body)
+    transport.set_peers(["b"])
+    with pytest.raises(SiteUnreachable):
+        transport.request("b", "echo", b"", 1.0)
+    gc.collect()  # A coroutine that never ran warns when it is freed.

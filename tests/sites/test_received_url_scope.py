@@ -7,7 +7,7 @@ import pytest
 from site_fixtures import NETWORK, make_sites
 
 from periplus.app.sites.federation_shard import ROUND_TRIPS, FederationShard
-from periplus.crawl import ForeignMessage, ForwardedLink
+from periplus.crawl import ClusterCrawler, ForeignMessage, ForwardedLink
 from periplus.crawl.crawl_state import CrawlState
 from periplus.records import FetchRecord, FetchRequest, FetchResult, Outcome, Page, VisitReport
 from periplus.settings import CrawlSettings, Settings, SiteSettings
@@ -16,6 +16,7 @@ from periplus.sites import (
     DocumentState,
     ForwardedLinks,
     GeographicPartitioner,
+    HostOwner,
     LocatedHost,
     Outbox,
     OutboxReader,
@@ -109,7 +110,10 @@ class _Crawl:
 
         from periplus.app.sites.master_chooser import site_places
 
-        partitioner = GeographicPartitioner(site_places(self.site), locate, self.round_trips)
+        self.clock = 1e9
+        partitioner = self.partitioner = GeographicPartitioner(
+            site_places(self.site), locate, self.round_trips, clock=lambda: self.clock
+        )
         settings = SiteSettings(batch_seconds=0.001, accept_seeds=accept_seeds)
         self.shard = FederationShard(folder, self.site, settings, partitioner, self.round_trips, self.outbox)
 
@@ -185,4 +189,33 @@ def test_a_running_crawl_records_links_discoveries_and_documents(tmp_path: Path)
     assert [r.source for r in records if isinstance(r, UrlDiscovery)] == ["crawl", "crawl"]
     states = [(r.passive, r.stale) for r in records if isinstance(r, DocumentState)]
     assert states == [(False, False), (True, False), (False, True), (False, False)]
+    crawl.outbox.close()
+
+
+def test_what_is_queued_of_a_host_that_moves_is_sent_to_its_new_site(tmp_path: Path) -> None:
+    crawl = _Crawl(tmp_path)
+    crawl.partitioner.restore({"b.example": HostOwner("a", "hash", 0.0), "a.example": HostOwner("a", "hash", 0.0)})
+    urls = ["http://a.example/1", "http://b.example/1", "http://b.example/2"]
+    crawl.shard.send_queues()  # There is no crawl yet.
+    crawler = ClusterCrawler(tmp_path, _SETTINGS, urls, crawl.shard)
+    crawl.shard.queued_hosts, crawl.shard.release_hosts = crawler.queued_hosts, crawler.release_hosts
+    with crawler:
+        frontier = crawler._state.frontier
+        while (request := frontier.next(1e9)) is not None and request.address.host != "b.example":
+            pass
+        assert request is not None
+        crawl.partitioner.review()  # Nearer, but not for long enough.
+        crawl.clock += 2 * 86_400
+        crawl.shard.review_hosts()
+        crawl.shard.send_queues()
+        crawl.shard.send(everything=True)
+        assert crawl.sent("b") == [], "a request is under way there"
+        frontier.requeue(request, 1e9, 0.0)
+        crawl.shard.send_queues()
+        crawl.shard.send(everything=True)
+        assert {url for url, _ in crawl.sent("b")} == {"http://b.example/1", "http://b.example/2"}
+        assert crawler.queued_hosts() == ["a.example"]
+        crawl.shard.send_queues()
+        crawl.shard.send(everything=True)
+        assert len(crawl.sent("b")) == 2
     crawl.outbox.close()

@@ -13,7 +13,8 @@ from periplus.hashing import fingerprint, fingerprint_text
 from periplus.records import FetchRecord, FetchRequest, FetchResult, Outcome, Page, VisitReport
 from periplus.settings import StoreSettings
 from periplus.sites.exchange import received_pages
-from periplus.sites.exchange.page_distributor import MasterLog, PageDistributor
+from periplus.sites.exchange.master_log import MasterLog, MasterReader, find_master
+from periplus.sites.exchange.page_distributor import PageDistributor
 from periplus.sites.exchange.received_pages import ReceivedPages, decode_page, encode_page
 from periplus.sites.exchange.site_shard import ReceivedUrls, SiteShard
 from periplus.sites.messaging.batches import Batch, BatchHeader, UrlItem, decode_batch
@@ -281,3 +282,16 @@ def test_the_log_of_masters_survives_a_write_that_was_cut_short(tmp_path: Path) 
     assert (len(log), log.master(1), log.master(2)) == (1, fingerprint_text("a"), None)
     log.add([(3, "b")])
     assert MasterLog(path).master(3) == fingerprint_text("b")
+
+
+def test_masters_are_read_while_another_process_decides(tmp_path: Path) -> None:
+    path = tmp_path / "site" / "masters.bin"
+    reader = MasterReader(path)
+    assert (reader.master(1), find_master(path, 1)) == (None, None)
+    log = MasterLog(path)
+    for site in ("a", "b"):  # A later decision counts.
+        log.add([(1, site), (2, "a")])
+        assert reader.master(1) == find_master(path, 1) == log.master(1)
+    with path.open("ab") as file:
+        file.write(b"torn")
+    assert (reader.master(2), find_master(path, 2), find_master(path, 3)) == (log.master(2), log.master(2), None)

@@ -10,7 +10,7 @@ import pytest
 
 from periplus.errors import BadBatch, BadInput, SiteUnreachable
 from periplus.settings import SiteSettings
-from periplus.sites import LocalNetwork, Place, SiteTopology
+from periplus.sites import LocalNetwork, Place, SiteTopology, site_data
 from periplus.sites.messaging.batches import UrlItem
 from periplus.sites.messaging.liveness import LivenessTable, SiteAnnouncement, decode_announcement
 from periplus.sites.site_data import fetch_data
@@ -253,3 +253,21 @@ def test_a_token_survives_and_nonsense_is_refused(pair: _Federation) -> None:
     for bad in ("", "periplus-site-", "periplus-site-!!!", text[:-20], "x" * 10_000):
         with pytest.raises(BadInput):
             decode_token(bad)
+
+
+def test_what_is_announced_is_not_read_again(pair: _Federation, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = pair.nodes["a"]
+    node.send_data("statistics", "interests", b"first")
+    node.step()
+    read: list[Path] = []
+    real = site_data.read_file
+    monkeypatch.setattr(site_data, "read_file", lambda path: read.append(path) or real(path))
+    for _ in range(3):
+        node.step()
+        node.status()
+    assert not [path for path in read if path.suffix == ".bin"]
+    before = node.data.versions()["interests"]
+    node.data.set("interests", b"second")
+    assert node.data.versions()["interests"].version == before.version + 1
+    (node.folder.path / "data" / "interests.bin").write_bytes(b"damaged")
+    assert "interests" not in node.data.versions()

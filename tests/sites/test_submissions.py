@@ -9,12 +9,14 @@ from made_sites import SETTINGS
 from site_fixtures import NETWORK, make_sites
 
 from periplus.app.serving.server_actions import server_actions
-from periplus.errors import BadInput
+from periplus.errors import BadInput, Overloaded
+from periplus.hashing import fingerprint_text
 from periplus.index import LiveIndex
 from periplus.publish import Inbox, make_published_record, publish_pending
 from periplus.records import FetchRecord, Outcome, Query
 from periplus.serve import PublishRequest
 from periplus.sites import ReceivedSubmissions, SubmissionRouter
+from periplus.sites.exchange.received_pages import encode_page
 from periplus.sites.messaging.batches import Batch, BatchHeader, decode_batch
 from periplus.sites.messaging.outbox import Outbox, OutboxReader
 
@@ -23,6 +25,8 @@ class _Router:
     """The router of site a, whose pages would all be indexed by b, then c."""
 
     def __init__(self, folder: Path, max_bytes: int = 1 << 20) -> None:
+        self.here: set[int] = set()
+        self.placed: dict[int, str] = {}
         self.folder, self.alive, self.sites = folder, {"b", "c"}, {"a", "b", "c"}
         self.ranking: tuple[str, ...] = ("b", "c", "a")
         self.topology, keys = make_sites(folder, ("a", "b", "c"))
@@ -31,7 +35,14 @@ class _Router:
 
     def open(self) -> None:
         self.router = SubmissionRouter(
-            self.folder, self.outbox, "a", lambda: self.sites, lambda: self.alive, lambda record: self.ranking
+            self.folder,
+            self.outbox,
+            "a",
+            lambda: self.sites,
+            lambda: self.alive,
+            lambda record: self.ranking,
+            lambda key: fingerprint_text(self.placed[key]) if key in self.placed else None,
+            self.here.__contains__,
         )
 
     def sent(self, receiver: str) -> list[tuple[str, Outcome]]:
@@ -82,6 +93,39 @@ def test_a_page_whose_master_is_silent_or_full_is_indexed_where_it_was_published
     assert not made.sent("b")
 
 
+def test_what_cannot_be_sent_to_the_master_of_a_page_is_refused(tmp_path: Path) -> None:
+    made = _Router(tmp_path, max_bytes=2_000)
+    page = make_published_record("Tides", "High water at noon.", "https://x.example/1")
+    assert made.router.submit(page) is None
+    long = make_published_record("Long", "".join(chr(200 + n * n % 9_000) for n in range(3_000)), page.url)
+    with pytest.raises(Overloaded):
+        made.router.submit(long)  # Indexed here, it would be found twice.
+    while made.outbox.append("b", "submissions", [encode_page(page)]):
+        pass
+    with pytest.raises(Overloaded):
+        made.router.submit(_gone(page))  # Applied here only, the page would stay where it is.
+    assert [entry[0] for entry in made.sent("b")] == [page.url] * len(made.sent("b"))
+    other = make_published_record("New", "Nobody has it.", "https://x.example/2")
+    assert made.router.submit(other) is not None
+
+
+def test_a_page_that_was_here_before_the_site_joined_keeps_its_master(tmp_path: Path) -> None:
+    made = _Router(tmp_path)
+    page = make_published_record("Tides", "High water at noon.", "https://x.example/1")
+    fetched = make_published_record("Moles", "Fetched here, indexed by c.", "https://x.example/2")
+    made.here.add(page.key)
+    made.placed[fetched.key] = "c"
+    assert made.router.submit(page) is not None
+    assert made.router.submit(fetched) is None
+    made.here.clear()
+    made.placed.clear()
+    made.open()
+    assert made.router.submit(_gone(page)) is not None
+    assert made.router.submit(_gone(fetched)) is None
+    assert not made.sent("b")
+    assert [outcome for _, outcome in made.sent("c")] == [Outcome.OK, Outcome.GONE]
+
+
 def test_a_page_of_a_site_that_has_left_gets_another_master(tmp_path: Path) -> None:
     made = _Router(tmp_path)
     page = make_published_record("Tides", "High water at noon.")
@@ -98,8 +142,6 @@ def test_a_deleted_page_does_not_hold_up_a_batch(tmp_path: Path) -> None:
         if record.page is not None and record.page.title == "deleted":
             raise BadInput("It was deleted.")
         published.append(record.url)
-
-    from periplus.sites.exchange.received_pages import encode_page
 
     records = [make_published_record(title, title) for title in ("one", "deleted", "two")]
     header = BatchHeader("n", "a", "b", "submissions", "l", 1, 3, 1)

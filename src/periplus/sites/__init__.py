@@ -28,7 +28,8 @@ In: a data folder (its folder `site` has the keys, the topology, the outbox and 
 
 from periplus.sites.exchange.collection_exchange import CollectionExchange, read_collection
 from periplus.sites.exchange.document_source import TransportSource, serve_documents
-from periplus.sites.exchange.page_distributor import MasterLog, PageDistributor
+from periplus.sites.exchange.master_log import MasterLog, MasterReader, find_master
+from periplus.sites.exchange.page_distributor import PageDistributor
 from periplus.sites.exchange.received_pages import ReceivedPages, decode_page
 from periplus.sites.exchange.received_visits import ReceivedVisits
 from periplus.sites.exchange.remote_shards import TransportSites, serve_shard
@@ -118,6 +119,7 @@ __all__ = [
     "MasterChoice",
     "MasterIndexer",
     "MasterLog",
+    "MasterReader",
     "MetricLog",
     "MetricRecord",
     "NatsPorts",
@@ -175,6 +177,7 @@ __all__ = [
     "encode_interests",
     "encode_site_topology",
     "fetch_certificate",
+    "find_master",
     "free_tcp_port",
     "identify_languages",
     "make_site_bounds",

@@ -37,6 +37,9 @@ MAX_DATA_BYTES: Final = 256 << 20
 _FETCH_SECONDS: Final = 30.0
 """For one part."""
 _FETCH_ALL_SECONDS: Final = 900.0
+_MAX_KNOWN: Final = 4_096
+"""Files of which the digests are remembered: those of 256 sites with all that each may send."""
+_FileState = tuple[int, int, int]
 DataListener = Callable[[str, str, bytes], None]
 """listener(site, name, body): there is a new version. Called in the thread that stored it."""
 
@@ -65,6 +68,8 @@ class DataStore:
     def __init__(self, folder: Path) -> None:
         self._own, self._peers = folder / "data", folder / "peers"
         self._lock = threading.Lock()
+        self._known: dict[Path, tuple[_FileState, tuple[int, bytes] | None]] = {}
+        """Version and digest of files, with their state when they were read: announcements need them all the time."""
         self._listeners: list[DataListener] = []
         for path in (self._own, self._peers):
             with disk_errors(path):
@@ -93,8 +98,8 @@ class DataStore:
 
     def versions(self) -> dict[str, DataVersion]:
         """Return what this site offers, for its announcement."""
-        found = {path.stem: _read(path) for path in sorted(self._own.glob("*.bin"))}
-        return {name: DataVersion(entry.version, entry.digest.hex()) for name, entry in found.items() if entry}
+        found = {path.stem: self._version(path) for path in sorted(self._own.glob("*.bin"))}
+        return {name: DataVersion(known[0], known[1].hex()) for name, known in found.items() if known}
 
     def of_site(self, site: str, name: str) -> bytes | None:
         """Return the copy of something of another site."""
@@ -103,18 +108,32 @@ class DataStore:
 
     def held_versions(self, site: str) -> dict[str, int]:
         """Return the versions of the copies from another site, by name."""
-        entries = {path.stem: _read(path) for path in sorted((self._peers / site).glob("*.bin"))}
-        return {name: entry.version for name, entry in entries.items() if entry is not None}
+        found = {path.stem: self._version(path) for path in sorted((self._peers / site).glob("*.bin"))}
+        return {name: known[0] for name, known in found.items() if known is not None}
 
     def differing(self, site: str, offered: dict[str, DataVersion]) -> list[str]:
         """Return the names of what another site offers and this one has in no version, or in another."""
         names = []
         for name, version in offered.items():
             if _NAME.fullmatch(name):
-                entry = _read(self._peers / site / f"{name}.bin")
-                if entry is None or entry.digest.hex() != version.digest:
+                known = self._version(self._peers / site / f"{name}.bin")
+                if known is None or known[1].hex() != version.digest:
                     names.append(name)
         return names
+
+    def _version(self, path: Path) -> tuple[int, bytes] | None:
+        """Return version and digest of a file; it is read only if it has changed since that was done last."""
+        try:
+            state = _file_state(path)
+        except FileNotFoundError:
+            return None
+        known = self._known.get(path)
+        if known is None or known[0] != state:
+            entry = _read(path)
+            if len(self._known) >= _MAX_KNOWN:
+                self._known.clear()
+            known = self._known[path] = (state, (entry.version, entry.digest) if entry is not None else None)
+        return known[1]
 
     def store(self, site: str, name: str, version: int, body: bytes, *, newest: bool = False) -> bool:
         """Store a version of another site; return whether it was stored. An older one is not, unless it is `newest`."""
@@ -181,6 +200,12 @@ def fetch_data(transport: Transport, store: DataStore, site: str, name: str) -> 
     if hashlib.sha256(pieces).digest() != digest:
         raise SiteUnreachable(f"What site {site} sends for {name} is damaged.", "It is tried again.")
     return store.store(site, name, version, bytes(pieces), newest=True)
+
+
+def _file_state(path: Path) -> _FileState:
+    """Return what changes whenever a file is replaced."""
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _read(path: Path) -> _Entry | None:

@@ -22,18 +22,16 @@ from periplus.settings import Settings
 
 if TYPE_CHECKING:
     from periplus.index import Index
-    from periplus.rank import ExternalSignals
     from periplus.search import IndexShard
     from periplus.sites import FederatedSearcher, Federation, Replicator, SiteBounds, SiteNode
 
 __all__ = ["FederatedEngine"]
 
 _LOG: Final = logging.getLogger("periplus.sites")
-_POLL_SECONDS: Final = 0.5
-_REFRESH_SECONDS: Final = 5.0
 _BOUNDS: Final = "bounds"
 _SIGNALS: Final = "signals"
-"""What scores depend on besides the index: a fingerprint of its version."""
+_POLL_SECONDS: Final = 0.5
+_REFRESH_SECONDS: Final = 5.0
 _PERIOD_SECONDS: Final = 300.0
 """How often documents that are often results here are copied, and others removed."""
 
@@ -42,6 +40,7 @@ class FederatedEngine:
     """Answers queries at one site; implements `SearcherLike`. `run` keeps it up to date, in a thread."""
 
     def __init__(self, folder: Path, settings: Settings, node: "SiteNode") -> None:
+        from periplus.app.sites.bounds_sender import BoundsSender
         from periplus.search import Searcher
         from periplus.sites import serve_documents, serve_shard
 
@@ -53,8 +52,12 @@ class FederatedEngine:
         self._names: tuple[str, ...] = ()
         self._alive: frozenset[str] = frozenset()
         self._refreshed = 0.0
-        self._sent_signals: ExternalSignals | None = None
-        """Those that the bounds were computed with which were sent last."""
+        self._sender = BoundsSender(
+            node,
+            lambda index: self._make_bounds(index, {}),
+            settings.site.threshold_share,
+            settings.site.threshold_seconds,
+        )
         self._incomparable: tuple[str, ...] = ()
         """Sites that were built with other collection statistics than this one."""
         self._changed = False
@@ -103,7 +106,8 @@ class FederatedEngine:
         if names != self._names or self.federation is None:
             self._open_federation(names)
             changed = True
-        self._send_bounds(shard)
+        if len(names) > 1:
+            self._sender.step(shard, time.monotonic())
         alive = frozenset(self._node.alive())
         due = time.monotonic() - self._refreshed >= _REFRESH_SECONDS
         if len(names) > 1 and (changed or due or alive != self._alive):
@@ -147,17 +151,6 @@ class FederatedEngine:
             with contextlib.suppress(BadInput):
                 federation.site(site).receive_bounds(body)
                 self._refreshed = 0.0
-
-    def _send_bounds(self, shard: "IndexShard") -> None:
-        """Offer bounds to all sites when there is a new generation or new signals; how often is up to the index."""
-        from periplus.sites import encode_bounds
-
-        signals = shard.signals  # Of each generation, and opened again when clicks, visits or lists have changed.
-        if signals is not self._sent_signals and len(self._names) > 1:
-            bounds = self._make_bounds(shard.index, {})
-            self._node.send_data("thresholds", _BOUNDS, encode_bounds(bounds))
-            self._node.send_data("thresholds", _SIGNALS, signals.version)
-            self._sent_signals = signals
 
     def _make_bounds(self, index: "Index", copies: Mapping[str, Any]) -> "SiteBounds":
         """Return the bounds of this site, by the signals that its shard scores with, without documents copied."""

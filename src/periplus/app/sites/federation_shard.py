@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from periplus.app.sites.master_chooser import site_places
-from periplus.crawl import Control
+from periplus.crawl import Control, ForwardedLink
 from periplus.errors import BadInput
 from periplus.records import FetchRecord, FetchRequest, FetchResult, Outcome
 from periplus.settings import SiteSettings
@@ -26,11 +26,13 @@ from periplus.sites import (
     SiteFolder,
     SiteShard,
     UrlDiscovery,
+    UrlItem,
     write_host_owners,
 )
+from periplus.url import parse_address
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
 __all__ = ["OWNERS_FILE", "ROUND_TRIPS", "FederationShard"]
 
@@ -76,6 +78,11 @@ class FederationShard(SiteShard):
         self._round_trips, self._data, self._metrics = round_trips, DataStore(site.path), MetricLog(folder)
         self.known_seeds: Callable[[], Sequence[str]] = tuple
         """Returns the seeds of the crawl, which sites that join are sent."""
+        self.queued_hosts: Callable[[], Sequence[str]] = tuple
+        self.release_hosts: Callable[[Sequence[str]], tuple[Sequence[ForwardedLink], Collection[str]]] = _keep_all
+        """Removes hosts from the queues of the crawl; returns what waited there, and the hosts that cannot go yet."""
+        self._leaving: set[str] | None = None
+        """Hosts of other sites of which something may be queued here; None until it was looked for."""
         self._places = site_places(site)
         now = time.monotonic()
         self._checked, self._counted = 0.0, -_COUNT_SECONDS
@@ -88,6 +95,7 @@ class FederationShard(SiteShard):
         if now - self._checked >= _TOPOLOGY_SECONDS:
             self._checked = now
             self.follow_topology()
+            self.send_queues()
         if now - self._reported >= _ROUND_TRIP_SECONDS:
             self._reported = now
             self.exchange_round_trips()
@@ -119,10 +127,30 @@ class FederationShard(SiteShard):
                     self._round_trips.accept(name, msgspec.json.decode(body, type=RoundTripReport))
 
     def review_hosts(self) -> None:
-        """Move hosts to sites that have been nearer for long; what is queued of them is still fetched here."""
+        """Move hosts to sites that have been nearer for long; what is queued of them is sent there."""
         moves = self._partitioner.review()
+        if self._leaving is not None:
+            self._leaving |= {move.host for move in moves if move.after != self._site}
         if moves:
             _LOG.info("%d hosts move to other sites, such as %s.", len(moves), moves[0].host)
+
+    def send_queues(self) -> None:
+        """Send what is queued of hosts that other sites crawl now to them, once no request to a host is under way.
+
+        The crawl may have been stopped between the move of a host and its next snapshot: so all hosts are looked at
+        when it begins.
+        """
+        if self._leaving is None:
+            owners = ((host, self._partitioner.explain(host)) for host in self.queued_hosts())
+            self._leaving = {host for host, owner in owners if owner is not None and owner.site != self._site}
+        if not self._leaving:
+            return
+        links, staying = self.release_hosts(sorted(self._leaving))
+        self._leaving = set(staying)
+        for link in links:
+            owner = self._partitioner.owner(parse_address(link.url).host)
+            self._outgoing.setdefault(owner, []).append(UrlItem(*link))
+            self._oldest.setdefault(owner, time.monotonic())
 
     def acknowledge(self) -> None:
         """Delete the batches that a snapshot reflects, and save the owners of hosts."""
@@ -164,3 +192,8 @@ class FederationShard(SiteShard):
             self._counted = time.monotonic()
             self._visits_of = read_visit_counts(self._data_folder)
         return self._visits_of.lookup(key) > 0
+
+
+def _keep_all(hosts: "Sequence[str]") -> "tuple[Sequence[ForwardedLink], Collection[str]]":
+    """Release nothing: there is no crawl yet."""
+    return (), hosts

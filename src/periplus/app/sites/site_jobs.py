@@ -94,6 +94,7 @@ def _crawl(folder: Path, settings: Settings, seeds: list[str], observer: Observe
             crawler.forward_reports(shard.forward_visit)
             crawler.observe_fetches(shard.note_fetch)
             shard.known_seeds = crawler.seeds
+            shard.queued_hosts, shard.release_hosts = crawler.queued_hosts, crawler.release_hosts
             try:
                 crawler.run()
             finally:
@@ -153,7 +154,7 @@ def _await_seed(site: "SiteFolder", partitioner: "GeographicPartitioner") -> lis
 
 def index_site(folder: Path, settings: Settings, every: float, observer: Observer) -> None:
     """Index the pages that this site is the master of, and send the others to theirs, until this process ends."""
-    from periplus.sites import DataStore, MasterLog, Outbox, PageDistributor, SiteFolder, read_collection
+    from periplus.sites import DataStore, MasterLog, MasterReader, Outbox, PageDistributor, SiteFolder, read_collection
     from periplus.store import PageStore
 
     site = SiteFolder(folder)
@@ -179,6 +180,7 @@ def index_site(folder: Path, settings: Settings, every: float, observer: Observe
             MasterChooser(site, folder, locator).choose,
             store,
             exchange.batch_kb << 10,
+            MasterReader(site.path / "submissions.bin").master,
         )
         data = DataStore(site.path)
         index_forever(folder, settings, every, observer, distributor.apply, lambda: read_collection(data))

@@ -115,6 +115,7 @@ class _RunningSite:
             SiteBuckets,
             SiteNode,
             SubmissionRouter,
+            find_master,
         )
 
         self._folder, self._site, self._settings, self._server = folder, site, settings, server
@@ -149,7 +150,14 @@ class _RunningSite:
         self.engine = FederatedEngine(folder, settings, self.node)
         node, chooser = self.node, MasterChooser(site, folder)
         self.submissions = SubmissionRouter(
-            site.path, node.outbox, node.name, lambda: node.topology.names, node.alive, chooser.rank_published
+            site.path,
+            node.outbox,
+            node.name,
+            lambda: node.topology.names,
+            node.alive,
+            chooser.rank_published,
+            lambda key: find_master(site.path / "masters.bin", key),
+            lambda key: self.engine.local.cached_page(key) is not None,
         )
         self.transport.serve_join(self._accept_join)
         self._threads = [

@@ -1,5 +1,6 @@
 """A crawler whose hosts may move to other shards, and from them, while it runs."""
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
@@ -7,10 +8,12 @@ from periplus.crawl.crawler import Crawler
 from periplus.crawl.fetch_processing import FetchObserver
 from periplus.crawl.outlinks import parse_seed
 from periplus.crawl.sharding.host_transfer import HostTransfer, TransferMessage, export_hosts, import_hosts
-from periplus.crawl.sharding.mailbox import ShardMessage
+from periplus.crawl.sharding.mailbox import ForwardedLink, ShardMessage
 from periplus.crawl.sharding.page_transfer import PageExport, import_pages
+from periplus.errors import BadUrl
 from periplus.records import Address, VisitReport
 from periplus.signals import append_visit_reports
+from periplus.url import parse_address
 
 __all__ = ["ClusterCrawler"]
 
@@ -49,6 +52,25 @@ class ClusterCrawler(Crawler):
     ) -> Iterator[tuple[int, HostTransfer]]:
         """Remove the hosts that other shards own; yield what is known about them, and for whom."""
         return export_hosts(self._state, owner, number, shards, self._now())
+
+    def queued_hosts(self) -> list[str]:
+        """Return the hosts that the frontier knows."""
+        return self._state.frontier.hosts()
+
+    def release_hosts(self, names: Iterable[str]) -> tuple[list[ForwardedLink], set[str]]:
+        """Remove hosts from the frontier; return what waited there as links, and the hosts with a request under way.
+
+        These stay: they can be released once it has ended.
+        """
+        frontier, lists = self._state.frontier, self._state.outlinks.lists
+        known = set(names).intersection(frontier.hosts())
+        hosts = frontier.export_hosts(sorted(known))
+        links: list[ForwardedLink] = []
+        for entry in (entry for host in hosts for entry in (*host.queue, *host.held)):
+            with contextlib.suppress(BadUrl):
+                is_list = parse_address(entry.url).key in lists
+                links.append(ForwardedLink(entry.url, entry.depth, -entry.falling, entry.hops, is_list))
+        return links, known - {host.name for host in hosts}
 
     def count_records(self) -> int:
         """Return the number of records in the store."""

@@ -87,8 +87,8 @@ class ShardedBackend:
         self._columns = NO_COLUMNS
         self._record: PlanRecord | None = None
         self._card: Card | None = None
-        self._planned: Query | None = None
-        """The one that was planned last."""
+        self._planned: list[tuple[QueryPlan, Query]] = []
+        """What was planned: the query as typed, its correction, and the same with fewer requirements."""
         self._early = EarlyResults({})
         self._today = int(time.time() // _DAY)
         self.missing: set[int] = set(range(group.count)) - set(collection.descriptions)
@@ -97,14 +97,15 @@ class ShardedBackend:
     def plan(self, parsed: ParsedQuery, query: Query) -> QueryPlan:
         """Return the plan of a query that has words: filters added, terms weighed, synonyms added."""
         assert parsed.tree is not None
-        self._planned = query
         notes = parsed.notes + self._sharded.link_notes(list_targets(parsed.tree)) + filter_notes(query)
         filtered = add_filters(parsed.tree, query)
         plan = plan_tree(
             self.collection, self._settings.rank, filtered, notes, unfinished_word(query), verbatim=query.verbatim
         )
         plan = plan._replace(alternatives=alternative_words(parsed.tree))
-        return self._synonyms.expand(self.collection, plan, parsed.tree)
+        plan = self._synonyms.expand(self.collection, plan, parsed.tree)
+        self._planned.append((plan, query))
+        return plan
 
     def retrieve(
         self,
@@ -117,11 +118,12 @@ class ShardedBackend:
         dated: bool = False,
     ) -> tuple[QueryPlan, RetrievedCandidates]:
         """Return the plan, widened by feedback where that is on, and the best candidates of all shards."""
+        query = next((query for planned, query in self._planned if planned is plan), None)
         if feedback != "off" and plan.words and can_expand(plan):
             plan = self._expand(plan, limit, budget, feedback)
         named = [self._sharded.record_named(*document) for document in plan.named]
         self._record = record_plan(plan, named, fixed=self.model.scorer.uses_fixed_phrases)
-        early = self.plan_early(self._planned) if self._planned is not None else None
+        early = self.plan_early(query) if query is not None else None
         return plan, self._retrieve(self._record, plan, limit, budget, site_name, dated, early)
 
     def plan_early(self, query: Query) -> records.EarlyPresentation | None:

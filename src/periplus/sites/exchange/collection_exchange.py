@@ -23,6 +23,7 @@ from periplus.index import BuildStatistics, sum_build_statistics
 from periplus.sites.messaging.exchange_policy import ExchangePolicy
 from periplus.sites.site_data import DataStore
 from periplus.sites.site_node import SiteNode
+from periplus.text import LANGUAGES
 
 __all__ = ["COLLECTION", "COLLECTION_PART", "CollectionExchange", "read_collection"]
 
@@ -34,9 +35,12 @@ _MAX_BYTES: Final = 64 << 10
 _MAX_DOCUMENTS: Final = 1 << 40
 _MAX_WORDS: Final = 1 << 24
 """Words of a field of one document, on average."""
+_MAX_SITES: Final = 256
+_MAX_PART_DOCUMENTS: Final = _MAX_DOCUMENTS // _MAX_SITES
+"""Of one site: whatever each claims within its bounds, the sum of all is within those of a sum."""
 _MAX_LANGUAGES: Final = 256
 _SITE_BITS: Final = 16
-_MAX_ROUND: Final = 1 << 40
+_MAX_ROUND: Final = 1 << 45
 _MAX_SKIPPED: Final = 1 << 30
 """Rounds by which the sum of another site may be ahead: a site that invents numbers does not use them up at once."""
 _PART_SECONDS: Final = 5.0
@@ -110,7 +114,7 @@ class CollectionExchange:
         for site in self._node.topology.others(self._node.name):
             body = self._node.data.of_site(site.name, COLLECTION_PART)
             with contextlib.suppress(BadInput):
-                parts[site.name] = _decode(body) if body is not None else None
+                parts[site.name] = _check_part(_decode(body)) if body is not None else None
         return {name: part for name, part in parts.items() if part is not None and part.documents}
 
 
@@ -155,6 +159,17 @@ def _decode(body: bytes) -> BuildStatistics:
     if not sound:
         raise BadInput("The collection statistics are not those of any collection.")
     return statistics
+
+
+def _check_part(part: BuildStatistics) -> BuildStatistics:
+    """Return the part of a site, without languages that there are not; raise `BadInput` if no site can have it.
+
+    So no site can claim what makes the sum of all parts invalid, and keep all sites from a new one.
+    """
+    languages = {code: count for code, count in part.languages.items() if code in LANGUAGES}
+    if part.documents > _MAX_PART_DOCUMENTS or any(count > part.documents * 1.01 for count in languages.values()):
+        raise BadInput("The collection statistics are not those of any site.")
+    return msgspec.structs.replace(part, languages=languages)
 
 
 def _changed_share(before: BuildStatistics | None, after: BuildStatistics) -> float:

@@ -1,77 +1,32 @@
 """Which site indexes each page that this site has fetched, and sending pages to the others.
 
-    site/masters.bin     magic "PERIMAST", version u64, 0 u64; then 24 bytes for each page: key of the page,
-                         fingerprint of the site's name, xxh3 of both
+    site/masters.bin     the site that indexes each page that was fetched here, as `master_log` has it
 
 `apply` stands between the page store and the index: it yields every record, and those of pages that another site
 indexes as pages that are gone here. A page is sent before that is recorded; after a crash it may be sent again, which
-its receiver notices. A page that cannot be sent, since the outbox is full, is indexed here.
+its receiver notices. A page that cannot be sent, since the outbox is full, is indexed here. A page that was published
+here, too, stays with the site that was chosen then.
 """
 
 import contextlib
-import os
-import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from periplus.errors import BadUrl, DataError
-from periplus.files import disk_errors, make_folder, write_atomically
-from periplus.hashing import fingerprint, fingerprint_text
+from periplus.hashing import fingerprint_text
 from periplus.records import LIST_KIND, FetchRecord, Outcome
+from periplus.sites.exchange.master_log import MasterLog
 from periplus.sites.exchange.received_pages import encode_page
 from periplus.sites.messaging.batches import PageItem
 from periplus.sites.messaging.outbox import Outbox
 from periplus.store import PageStore
 from periplus.url import parse_address
 
-__all__ = ["MasterLog", "PageDistributor"]
+__all__ = ["PageDistributor"]
 
-_ENTRY: Final = struct.Struct("<QQQ")
-_HEADER: Final = struct.pack("<8sQQ", b"PERIMAST", 1, 0)
 _MAX_PAGE: Final = 12 << 20
 """Of a record and its response, compressed; a larger response is not sent: text and links are in the record."""
 _AT_ONCE: Final = 64
-
-
-class MasterLog:
-    """The site that indexes each page, as decided once; one process writes it."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._masters: dict[int, int] = {}
-        with disk_errors(path):
-            make_folder(path.parent, 0o700)
-            data = path.read_bytes() if path.exists() else b""
-            if data[: _ENTRY.size] != _HEADER:
-                data = b""
-                write_atomically(path, _HEADER)
-            whole = len(data) - len(data) % _ENTRY.size
-            if whole < len(data):
-                os.truncate(path, whole)  # the end of a write that was cut short
-        for key, site, check in _ENTRY.iter_unpack(data[_ENTRY.size : whole]):
-            if check == _checksum(key, site):
-                self._masters[key] = site
-
-    def master(self, key: int) -> int | None:
-        """Return the fingerprint of the name of the site that indexes a page; None if it is not decided."""
-        return self._masters.get(key)
-
-    def add(self, decisions: Sequence[tuple[int, str]]) -> None:
-        """Record decisions, durably: key of the page and name of the site."""
-        entries = [(key, fingerprint_text(site)) for key, site in decisions]
-        with disk_errors(self._path), self._path.open("ab") as file:
-            file.write(b"".join(_ENTRY.pack(key, site, _checksum(key, site)) for key, site in entries))
-            file.flush()
-            os.fsync(file.fileno())
-        self._masters.update(entries)
-
-    def __len__(self) -> int:
-        return len(self._masters)
-
-
-def _checksum(key: int, site: int) -> int:
-    return fingerprint(struct.pack("<QQ", key, site))
 
 
 class _Waiting(NamedTuple):
@@ -92,12 +47,18 @@ class PageDistributor:
         choose: Callable[[Sequence[FetchRecord]], Sequence[str]],
         store: Callable[[], PageStore],
         batch_bytes: int = 512 << 10,
+        submitted: Callable[[int], int | None] = lambda key: None,
     ) -> None:
-        """sites: names of all; choose: returns the master of each of some pages; store: where their responses are."""
+        """Begin to distribute.
+
+        sites: names of all; choose: returns the master of each of some pages; store: where their responses are;
+        submitted: the fingerprint of the site that indexes a page which was published here.
+        """
         self._log, self._outbox, self._site = log, outbox, site
         self._names = {fingerprint_text(name): name for name in sites}
         self._choose, self._store, self._batch_bytes = choose, store, batch_bytes
         self._own = fingerprint_text(site)
+        self._submitted = submitted
         self.sent: dict[str, int] = {}
         """Pages that were sent since this process began, by site."""
         self.kept = 0
@@ -130,7 +91,8 @@ class PageDistributor:
     def _decide(self, records: list[FetchRecord]) -> None:
         decisions: list[tuple[int, str]] = []
         by_site: dict[str, list[_Waiting]] = {}
-        for record, site in zip(records, self._choose(records), strict=True):
+        for record, chosen in zip(records, self._choose(records), strict=True):
+            site = self._names.get(self._submitted(record.key) or 0, chosen)
             if site == self._site:
                 decisions.append((record.key, site))
             else:

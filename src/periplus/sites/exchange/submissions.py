@@ -4,7 +4,8 @@
 
 A page is acknowledged to its publisher once it is in the inbox of this site or in the outbox for its master, which
 stores it in its own inbox before it acknowledges the batch. A page stays with its first master, so that a new version
-replaces the old one and a withdrawal finds it.
+replaces the old one and a withdrawal finds it: one that cannot be sent there is refused. That master is this site for
+pages that were published or indexed here before it had joined others.
 """
 
 import contextlib
@@ -14,10 +15,10 @@ from pathlib import Path
 
 import msgspec
 
-from periplus.errors import BadInput
+from periplus.errors import BadInput, Overloaded
 from periplus.hashing import fingerprint_text
 from periplus.records import FetchRecord, Outcome
-from periplus.sites.exchange.page_distributor import MasterLog
+from periplus.sites.exchange.master_log import MasterLog
 from periplus.sites.exchange.received_pages import decode_pages, encode_page
 from periplus.sites.messaging.batches import Batch
 from periplus.sites.messaging.outbox import Outbox
@@ -36,30 +37,41 @@ class SubmissionRouter:
         sites: Callable[[], Collection[str]],
         alive: Callable[[], Collection[str]],
         rank: Callable[[FetchRecord], Sequence[str]],
+        placed: Callable[[int], int | None] = lambda key: None,
+        is_here: Callable[[int], bool] = lambda key: False,
     ) -> None:
         """Open the log in the folder of a site.
 
         sites: names of all that have not left; alive: of the other sites that are alive; rank: the sites that would
-        index a page, best first.
+        index a page, best first; placed: the fingerprint of the site that indexes a page which was fetched here;
+        is_here: whether this site has a page.
         """
         self._outbox, self._site, self._sites, self._alive, self._rank = outbox, site, sites, alive, rank
+        self._placed, self._is_here = placed, is_here
         self._log = MasterLog(folder / "submissions.bin")
         self._lock = threading.Lock()
 
     def submit(self, record: FetchRecord) -> FetchRecord | None:
         """Send a page to its master; return it if that is this site. The withdrawal of a page goes where the page is.
 
-        A page that cannot be sent is indexed here, and so is a new one whose master is silent: it is to be found now.
+        A new page that cannot be sent is indexed here, and so is one whose master is silent: it is to be found now.
+        Raise `Overloaded` if there is no room to send a new version, or a withdrawal, to the master of a page.
         """
         # It was not fetched by the crawl of this site, and is not to be placed again as if it were.
         own = msgspec.structs.replace(record, forwarded=True) if record.page is not None else record
         with self._lock:
             names = {fingerprint_text(name): name for name in self._sites()}
-            known = names.get(self._log.master(record.key) or 0)
+            logged = names.get(self._log.master(record.key) or 0)
+            known = logged or names.get(self._placed(record.key) or 0)
+            if known is None and self._is_here(record.key):
+                known = self._site
             master = known or (self._choose(record) if record.outcome is Outcome.OK else self._site)
             if master != self._site and not self._outbox.append(master, "submissions", [encode_page(record)]):
+                if known is not None:
+                    message = f"Site {master} has the page, and too much waits to be sent there."
+                    raise Overloaded(message, "Try again later.")
                 master = self._site
-            if record.outcome is Outcome.OK and master != known:
+            if record.outcome is Outcome.OK and master != logged:
                 self._log.add([(record.key, master)])
         return own if master == self._site else None
 

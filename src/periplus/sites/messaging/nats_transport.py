@@ -75,6 +75,8 @@ class NatsTransport:
         self._traffic: dict[str, TrafficCount] = defaultdict(TrafficCount)
         self._waiting = 0
         self._closed = False
+        self._starting = threading.Lock()
+        """Held to start a coroutine, or to decide that none is started any more."""
         self._pool = ThreadPoolExecutor(_WORKERS, thread_name_prefix=f"periplus-site-{site}")
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="periplus-site-messages", daemon=True)
@@ -93,8 +95,14 @@ class NatsTransport:
         self.spawn(self._attach_all())
 
     def spawn(self, work: Coroutine[Any, Any, _T]) -> "Future[_T]":
-        """Start a coroutine in the event loop of the transport."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
+        """Start a coroutine in the event loop of the transport; once that is closed, it fails at once."""
+        with self._starting:
+            if not self._closed:
+                return asyncio.run_coroutine_threadsafe(work, self._loop)
+        work.close()
+        failed: Future[_T] = Future()
+        failed.set_exception(SiteUnreachable("The messages of this site have ended."))
+        return failed
 
     async def client(self, account: str) -> "Client":
         """Return the connection in an account, which is made if there is none."""
@@ -348,11 +356,18 @@ class NatsTransport:
 
     def close(self) -> None:
         """Close all connections; requests under way fail."""
-        self._closed = True
+        with self._starting:
+            if self._closed:
+                return
+            self._closed = True
+            # Whatever was started before has become a task when this begins to run, and is cancelled by it.
+            ending = asyncio.run_coroutine_threadsafe(self._close(), self._loop)
         with contextlib.suppress(Exception):
-            self.spawn(self._close()).result(_CONNECT_SECONDS)
+            ending.result(_CONNECT_SECONDS)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(_CONNECT_SECONDS)
+        if not self._thread.is_alive():
+            self._loop.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     async def _close(self) -> None:

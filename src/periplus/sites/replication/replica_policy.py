@@ -1,10 +1,12 @@
 """Which documents of other sites to copy, and which copies to remove: a pure function of demand, copies and budget.
 
 While less than `free_share` of the budget is used, every document that was a result is copied, and no copy is removed:
-room that nothing else needs costs nothing. Beyond that, a document is copied once it was a result `add_count` times. A
-copy is removed when its count falls below `keep_share` of that, after it was there for `min_periods`; or when a
-document that is asked for `replace_ratio` times as often needs its room. Between these limits nothing moves, so that
-documents do not come and go. Documents that a site is the master of are no copies: they are not in any of these tables,
+room that nothing else needs costs nothing. Beyond that, a document is copied once it was a result `add_count` times.
+Copies are removed, the least frequent first, until that share is free again: those whose count has fallen below
+`keep_share` of `add_count`, after they were there for `min_periods`. In a period in which any are, nothing is copied
+into the room that they leave but what was a result often enough. A copy is also removed when a document that is asked
+for `replace_ratio` times as often needs its room. Between these limits nothing moves, so that documents do not come and
+go. Documents that a site is the master of are no copies: they are not in any of these tables,
 and nothing here can remove them.
 """
 
@@ -73,15 +75,19 @@ def plan_replication(
         settings.free_share * settings.max_documents,
     )
     has_room = used < free_bytes and len(copies) < free_documents
-    removed = [key for key in settled if counts.get(key, 0.0) < least] if not has_room else []
-    used -= sum(copies[key].bytes for key in removed)
     # Copies by how often they are asked for: the least frequent is the first to make room.
-    rest = sorted((key for key in settled if key not in set(removed)), key=lambda key: (counts.get(key, 0.0), key))
+    rest = sorted(settled, key=lambda key: (counts.get(key, 0.0), key))
+    removed: list[tuple[str, int]] = []
+    while rest and counts.get(rest[0], 0.0) < least:
+        if used < free_bytes and len(copies) - len(removed) < free_documents:
+            break
+        used -= copies[rest[0]].bytes
+        removed.append(rest.pop(0))
     room = settings.max_documents - len(copies) + len(removed)
     added: list[tuple[str, int]] = []
     for item in demand:
         key = (item.site, item.key)
-        is_free = used + document_bytes < free_bytes and len(copies) - len(removed) + len(added) < free_documents
+        is_free = has_room and used + document_bytes < free_bytes and len(copies) + len(added) < free_documents
         if (item.count < settings.add_count and not is_free) or len(added) >= settings.max_change:
             break
         if key in copies:
