@@ -21,6 +21,7 @@ help: ## list these targets
 setup: $(DEV_READY) ## install what development needs, and chromium where that is allowed
 	@scripts/install-chromium
 	@scripts/install-javascript-client
+	@scripts/install-pywb
 
 demo: $(RUN_READY) ## crawl a small generated web, index it and search it (ARGS=--once exits after the queries)
 	@$(BIN)/periplus demo $(ARGS)

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import msgspec
 import numpy as np
 
 from formats.golden_files import GoldenFormat, plain
@@ -139,6 +140,20 @@ def write_sharded_store(folder: Path) -> None:
         list(store.records())
 
 
+def write_dictionary_store(folder: Path) -> None:
+    """Write a store whose second WARC file has a dictionary, with records of requests and of an error."""
+    settings = StoreSettings(dictionary_kb=1, requests=True, errors=True)
+    sent = (("Host", "harbour.test"), ("User-Agent", "PeriplusBot/0.1"))
+    with PageStore.open(folder / "store", settings, write=True) as store:
+        for number in range(80):
+            visit, fetched = fetched_page(number % 5, DAY + number)
+            store.append(visit, msgspec.structs.replace(fetched, sent=sent))
+        gone = parse_address("http://other.test/gone")
+        error = FetchResult(FetchRequest(gone), Outcome.GONE, DAY, 404, (("content-type", "text/plain"),), sent=sent)
+        record = FetchRecord(gone.url, gone.key, Outcome.GONE, DAY, 404)
+        store.append(record, msgspec.structs.replace(error, raw=b"It is gone."))
+
+
 def read_store(folder: Path) -> Any:
     """Return all visits, the newest of each page and the responses that are kept."""
     with PageStore.open(folder / "store", StoreSettings()) as store:
@@ -194,6 +209,14 @@ FORMATS = (
         rebuilt=("store/visits.keys",),
         unnumbered=("*.zst",),
         unread=("store/pages-*",),
+    ),
+    GoldenFormat(
+        "store-dictionary",
+        write_dictionary_store,
+        read_store,
+        tolerant=("store/visits.keys",),
+        unnumbered=("*.zst",),
+        unread=("store/pages-*", "store/dictionary.zst"),
     ),
     GoldenFormat("store-shards", write_sharded_store, read_store, tolerant=("*/visits.keys",), unnumbered=("*.gz",)),
 )

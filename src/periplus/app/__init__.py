@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from periplus.app.jobs.queries import explain_rank, search_folder
     from periplus.app.jobs.seed_lists import read_seeds
     from periplus.app.jobs.site_evaluation import evaluate_sites
-    from periplus.app.jobs.store_jobs import store_statistics, trim_store
+    from periplus.app.jobs.store_jobs import index_archive, store_statistics, trim_store
     from periplus.app.kernel_compilation import compile_kernels
     from periplus.app.priority import lower_priority
     from periplus.app.remedies import with_remedy
@@ -166,6 +166,7 @@ __all__ = [
     "format_hours",
     "import_files",
     "import_proxy_logs",
+    "index_archive",
     "index_statistics",
     "invite_site",
     "join_cluster",
@@ -296,6 +297,7 @@ _OWN: Final = {
     ),
     "jobs.seed_lists": ("read_seeds",),
     "jobs.store_jobs": (
+        "index_archive",
         "store_statistics",
         "trim_store",
     ),

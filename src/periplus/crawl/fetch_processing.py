@@ -78,7 +78,7 @@ class FetchProcessor:
         as_list = request.address.key in state.outlinks.lists
         # Of a list that is too long the beginning is read.
         if result.outcome is not Outcome.OK and not (as_list and result.outcome is Outcome.TOO_LARGE):
-            stored = result if result.outcome is Outcome.NOT_MODIFIED else None
+            stored = result if result.outcome is Outcome.NOT_MODIFIED or self._settings.store.errors else None
             return self._finish(request, make_failure_record(request, result.outcome, result), stored, result.ip)
         if self._documents.submit(result, as_list, state.duplicates):
             return []

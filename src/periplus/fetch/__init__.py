@@ -13,6 +13,6 @@ stored. Headers and proxies that the operator sets for a host (`RequestOptions`)
 from periplus.fetch.address_guard import AddressGuard
 from periplus.fetch.fetcher import Fetcher
 from periplus.fetch.hosts_file import HostsFile
-from periplus.fetch.request_options import RequestOptions
+from periplus.fetch.request_options import Archiving, RequestOptions
 
-__all__ = ["AddressGuard", "Fetcher", "HostsFile", "RequestOptions"]
+__all__ = ["AddressGuard", "Archiving", "Fetcher", "HostsFile", "RequestOptions"]

@@ -13,7 +13,7 @@ from periplus.errors import SettingsError
 from periplus.fetch.address_guard import AddressGuard
 from periplus.fetch.bandwidth import TokenBucket, concurrent_transfers
 from periplus.fetch.hosts_file import HostsFile
-from periplus.fetch.request_options import RequestOptions
+from periplus.fetch.request_options import NO_ARCHIVING, Archiving, RequestOptions
 from periplus.fetch.transfer import Transfer
 from periplus.records import Address, FetchRequest, FetchResult
 from periplus.settings import FetchSettings
@@ -49,15 +49,17 @@ class Fetcher:
         options: Callable[[Address], RequestOptions] = _no_options,
         *,
         only_own: bool = False,
+        archiving: Archiving = NO_ARCHIVING,
     ) -> None:
         """Open a fetcher.
 
         bandwidth: the limit of all its transfers together in bytes per second, 0 is none; options: what the operator
-        adds to a request; only_own: public addresses are refused, except for `fetch.own_hosts`.
+        adds to a request; only_own: public addresses are refused, except for `fetch.own_hosts`; archiving: what
+        results contain besides the bodies of pages.
         """
         self._settings = settings
         self._options = options
-        self._only_own = only_own
+        self._only_own, self._archiving = only_own, archiving
         self._bucket = TokenBucket(bandwidth) if bandwidth > 0 else None
         self._connections = (
             concurrent_transfers(bandwidth, settings.connections) if self._bucket else settings.connections
@@ -91,7 +93,13 @@ class Fetcher:
 
     def _new_transfer(self) -> Transfer:
         return Transfer(
-            self._settings, self._guard, self._accepts, self._bucket, self._connections, only_own=self._only_own
+            self._settings,
+            self._guard,
+            self._accepts,
+            self._bucket,
+            self._connections,
+            only_own=self._only_own,
+            archiving=self._archiving,
         )
 
     def busy(self) -> int:

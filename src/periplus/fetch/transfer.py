@@ -20,8 +20,9 @@ from periplus.fetch.ftp_gopher import (
     response_headers,
     strip_terminator,
 )
+from periplus.fetch.header_lines import decode_header, header_line, parse_status, request_headers
 from periplus.fetch.outcomes import failure_outcome, status_outcome
-from periplus.fetch.request_options import RequestOptions
+from periplus.fetch.request_options import NO_ARCHIVING, Archiving, RequestOptions
 from periplus.records import FetchRequest, FetchResult, Outcome
 from periplus.settings import FetchSettings
 from periplus.url import parse_address
@@ -57,6 +58,7 @@ class Transfer:
         sharing: int = 1,
         *,
         only_own: bool = False,
+        archiving: Archiving = NO_ARCHIVING,
     ) -> None:
         """Prepare a handle; `sharing` of them share the bandwidth of `bucket`, if there is one.
 
@@ -64,6 +66,7 @@ class Transfer:
         """
         self._own_hosts = frozenset(name.lower().strip(".") for name in settings.own_hosts) if only_own else None
         self._max_bytes = settings.max_bytes
+        self._agent, self._archiving = settings.agent, archiving
         self._bucket = bucket
         self._deducted = 0
         self._receive_buffer = receive_buffer(bucket.rate, sharing) if bucket else 0
@@ -166,7 +169,7 @@ class Transfer:
         if headers != self._sent:
             self._sent = headers
             self.curl.setopt(
-                pycurl.HTTPHEADER, [_ACCEPT, _ENCODINGS, *(_header_line(name, value) for name, value in headers)]
+                pycurl.HTTPHEADER, [_ACCEPT, _ENCODINGS, *(header_line(name, value) for name, value in headers)]
             )
 
     def _on_open(self, purpose: int, peer: Any) -> Any:
@@ -234,11 +237,11 @@ class Transfer:
             return True
         if line.startswith(b"HTTP/"):
             self._headers.clear()
-            self._status = _status_of(line)
+            self._status = parse_status(line)
         elif line.strip():
             name, colon, value = line.partition(b":")
             if colon:
-                self._headers.append((_decode(name).strip().lower(), _decode(value).strip()))
+                self._headers.append((decode_header(name).strip().lower(), decode_header(value).strip()))
         elif self._status >= 200:
             self._complete = True
             return self._accepts_type()
@@ -288,6 +291,8 @@ class Transfer:
             body = bytes(self._body)
             if self._web and body and (encodings := encodings_of(self._headers)):
                 outcome, error, body, raw = self._decode(body, encodings, outcome, error)
+        elif self._archiving.errors and self._complete:
+            raw = bytes(self._body)
         location = self._location() if outcome is Outcome.REDIRECT else ""
         if not self._web and outcome in (Outcome.OK, Outcome.TOO_LARGE):
             self._status = 200
@@ -307,10 +312,17 @@ class Transfer:
             error=error,
             raw=raw,
             connect=self._connect_seconds(),
+            sent=self._sent_headers() if self._archiving.requests and self._web else (),
         )
         self._request = None
         self._clear()
         return result
+
+    def _sent_headers(self) -> tuple[tuple[str, str], ...]:
+        """Return the headers of the request, without those that the operator has added: they may be secrets."""
+        assert self._request is not None
+        own = self._sent[: len(self._sent) - len(self._options.headers)]
+        return request_headers(self._request.address, self._agent, (_ACCEPT, _ENCODINGS), own)
 
     def _connect_seconds(self) -> float:
         """Return how long the server took to accept a new connection: about one round trip. 0 for an open one."""
@@ -379,20 +391,3 @@ def _is_under(host: str, names: frozenset[str]) -> bool:
 
 def _milliseconds(seconds: float) -> int:
     return max(1, round(seconds * 1000))
-
-
-def _status_of(line: bytes) -> int:
-    words = line.split(None, 2)
-    return int(words[1]) if len(words) > 1 and words[1].isdigit() and len(words[1]) == 3 else 0
-
-
-def _header_line(name: str, value: str) -> bytes:
-    """Return one header line; a value received from a peer must not become two lines."""
-    return f"{name}: {''.join(char for char in value if char.isprintable())}".encode()
-
-
-def _decode(raw: bytes) -> str:
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        return raw.decode("latin-1")

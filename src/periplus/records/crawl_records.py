@@ -102,7 +102,8 @@ class FetchResult(msgspec.Struct, frozen=True):
     location: str = ""  # the target of a redirect, as an absolute URL
     error: str = ""  # a message of one line, or ''
     connect: float = 0.0  # seconds until a new connection was open, without the name lookup; 0 for an open one
-    raw: bytes = b""  # the body as it was sent, if in a content encoding; b'' otherwise
+    raw: bytes = b""  # the body as it was sent, if in a content encoding or of an error; b'' otherwise
+    sent: tuple[tuple[str, str], ...] = ()  # the headers of the request, without credentials, if they are to be stored
 
     def header(self, name: str) -> str:
         """Return the first header with this `name` (lower case), or ''."""

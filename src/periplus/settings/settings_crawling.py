@@ -162,6 +162,20 @@ class StoreSettings(Section, frozen=True):
 
     compression: Annotated[str, Meta(description="WARC compression: zstd or gzip", pattern="^(zstd|gzip)$")] = "zstd"
     level: Annotated[int, Meta(description="Compression level", ge=1, le=19)] = 1
+    dictionary_kb: Annotated[
+        int,
+        Meta(
+            description="Size of the dictionary that zstd trains on the first responses and keeps in each later WARC "
+            "file, in kB; 0 uses none",
+            ge=0,
+            le=1_024,
+        ),
+    ] = 0
+    requests: Annotated[bool, Meta(description="Store a WARC record of each request too, without credentials")] = False
+    errors: Annotated[bool, Meta(description="Store the responses of redirects and errors too")] = False
+    cdxj: Annotated[
+        bool, Meta(description="Write index.cdxj, by which replay tools find responses, whenever a crawl ends")
+    ] = False
     rotate_bytes: Annotated[int, Meta(description="Size in bytes at which a new WARC file is begun", ge=65_536)] = (
         1_073_741_824
     )

@@ -16,7 +16,8 @@ A crawl in several shards has a store for each: `store`, `store/shard-01` and so
 for reading includes all of them, in an order that is stored in `store/order.bin`.
 
 The package also owns the compressors: `read_warc` (WARC files of any origin), `read_lines` (plain, gzip or zstd text),
-`compress` and `decompress` (one zstd frame, bounded). Formats: docs/formats/store.md.
+`compress` and `decompress` (one zstd frame, bounded). `write_cdxj` writes the index by which tools for web archives
+find the responses. Formats: docs/formats/store.md.
 """
 
 from periplus.store.compression import compress, decompress, read_lines
@@ -26,11 +27,13 @@ from periplus.store.sharded_store import PUBLICATION_SHARD, RECEIVED_SHARD, shar
 from periplus.store.store_check import WarcRecord, check_store_folder, walk_warc
 from periplus.store.store_manifest import durable_lengths
 from periplus.store.store_repair import StoreRepair, read_orphans, repair_store_files
+from periplus.store.warc.cdxj import CdxjResult, write_cdxj
 from periplus.store.warc.warc_reader import WarcPage, parse_record, read_warc
 
 __all__ = [
     "PUBLICATION_SHARD",
     "RECEIVED_SHARD",
+    "CdxjResult",
     "PageStore",
     "RetentionResult",
     "StoreRepair",
@@ -49,4 +52,5 @@ __all__ = [
     "shard_folder",
     "shard_folders",
     "walk_warc",
+    "write_cdxj",
 ]

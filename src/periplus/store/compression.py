@@ -23,12 +23,17 @@ _STEP: Final = 1 << 16
 _local = threading.local()
 
 
-def compress(data: bytes | bytearray | memoryview, level: int = 3) -> bytes:
+def compress(
+    data: bytes | bytearray | memoryview, level: int = 3, dictionary: zstandard.ZstdCompressionDict | None = None
+) -> bytes:
     """Compress to one zstd frame that states its content size and ends with a checksum of its content."""
-    cache: dict[int, zstandard.ZstdCompressor] = _local.__dict__.setdefault("compressors", {})
-    if level not in cache:
-        cache[level] = zstandard.ZstdCompressor(level=level, write_content_size=True, write_checksum=True)
-    return cache[level].compress(data)
+    cache: dict[tuple[int, int], zstandard.ZstdCompressor] = _local.__dict__.setdefault("compressors", {})
+    key = (level, 0) if dictionary is None else (level, dictionary.dict_id())
+    if key not in cache:
+        cache[key] = zstandard.ZstdCompressor(
+            level=level, dict_data=dictionary, write_content_size=True, write_checksum=True
+        )
+    return cache[key].compress(data)
 
 
 def decompress(data: bytes | bytearray | memoryview, max_size: int) -> bytes:
@@ -60,12 +65,17 @@ def gzip_member(data: bytes, level: int) -> bytes:
     return gzip.compress(data, compresslevel=min(level, 9), mtime=0)
 
 
-def decompress_first(data: bytes | bytearray | memoryview, max_size: int, kind: str) -> tuple[bytes, int]:
+def decompress_first(
+    data: bytes | bytearray | memoryview,
+    max_size: int,
+    kind: str,
+    dictionary: zstandard.ZstdCompressionDict | None = None,
+) -> tuple[bytes, int]:
     """Decompress the first frame ('zstd') or member ('gzip') of `data`; return it and its compressed length.
 
     Raise `CorruptFile` if it is damaged, truncated or longer than `max_size`.
     """
-    engine = zlib.decompressobj(wbits=31) if kind == "gzip" else _begin_sized_frame(data, max_size)
+    engine = zlib.decompressobj(wbits=31) if kind == "gzip" else _begin_sized_frame(data, max_size, dictionary)
     pieces: list[bytes] = []
     size = consumed = 0
     view = memoryview(data)
@@ -84,7 +94,9 @@ def decompress_first(data: bytes | bytearray | memoryview, max_size: int, kind: 
     return b"".join(pieces), consumed - len(engine.unused_data)
 
 
-def _begin_sized_frame(data: bytes | bytearray | memoryview, max_size: int) -> "zstandard.ZstdDecompressionObj":
+def _begin_sized_frame(
+    data: bytes | bytearray | memoryview, max_size: int, dictionary: zstandard.ZstdCompressionDict | None
+) -> "zstandard.ZstdDecompressionObj":
     """Begin a frame that declares its size. Without that, 64 kB of input may expand to gigabytes in one step."""
     try:
         size = zstandard.frame_content_size(data)
@@ -92,7 +104,9 @@ def _begin_sized_frame(data: bytes | bytearray | memoryview, max_size: int) -> "
         raise CorruptFile(f"A zstd record is damaged: {error}.") from error
     if not 0 <= size <= max_size:
         raise CorruptFile(f"A zstd record declares no size, or more than the {max_size} bytes allowed.")
-    return _decompressor().decompressobj()
+    if dictionary is None:
+        return _decompressor().decompressobj()
+    return zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=_WINDOW).decompressobj()
 
 
 def read_lines(path: Path) -> Iterator[bytes]:

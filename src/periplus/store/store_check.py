@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import zstandard
+
 from periplus.arrays import ArrayFile
 from periplus.checksums import FileFault
 from periplus.errors import BadFile, CorruptFile, DataError
@@ -16,15 +18,17 @@ from periplus.store.log_frames import FILE_HEADER, check_file_header, decode_rec
 from periplus.store.read_order import check_read_order
 from periplus.store.relocated_responses import RelocationTable, relocated_files
 from periplus.store.store_manifest import Manifest, file_number, is_warc, log_files, read_manifest, warc_files
+from periplus.store.warc.warc_dictionary import DICTIONARY_NAME, file_dictionary, parse_dictionary, read_frame_size
 from periplus.store.warc.warc_reader import MAX_BODY, check_record
 
-__all__ = ["SKIPPED", "WarcRecord", "check_store_folder", "is_skipped", "walk_warc"]
+__all__ = ["MAX_RECORD", "SKIPPED", "WarcRecord", "check_store_folder", "is_skipped", "walk_warc"]
 
-_MAX_RECORD: Final = MAX_BODY + (2 << 20)
+MAX_RECORD: Final = MAX_BODY + (2 << 20)
 _ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _GZIP_START: Final = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"
 SKIPPED: Final = b"\x50\x2a\x4d\x18"
 """A zstd frame that readers skip: a repair puts it in the place of a damaged record, filled with zeros."""
+_SKIPPED_HEADER: Final = 8
 _UNUSED_BITS: Final = 0b0001_1000
 """Bits of a zstd frame header that a decoder ignores or reserves; they are never set."""
 
@@ -82,6 +86,13 @@ def _check_tables(folder: Path) -> Iterator[FileFault]:
                 ArrayFile(folder / name, kind).check()
             except DataError as error:
                 yield FileFault(folder / name, error.message)
+    if (folder / DICTIONARY_NAME).exists():
+        try:
+            parse_dictionary((folder / DICTIONARY_NAME).read_bytes())
+        except CorruptFile as error:
+            yield FileFault(folder / DICTIONARY_NAME, error.message)
+        except OSError as error:
+            yield FileFault(folder / DICTIONARY_NAME, f"it cannot be read: {error.strerror}")
     if (folder / "order.bin").exists():
         fault, torn = check_read_order(folder)
         if fault:
@@ -156,9 +167,11 @@ def walk_warc(path: Path) -> Iterator[WarcRecord]:
             if not os.fstat(file.fileno()).st_size:
                 return
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                offset = 0
+                dictionary, offset, fault = _read_dictionary(path, data)
+                if fault:
+                    yield WarcRecord(0, offset, fault)
                 while offset < len(data):
-                    record = _read_record(data, offset, kind)
+                    record = _read_record(data, offset, kind, dictionary)
                     if kind == "gzip" and not record.fault and data[offset + 8 : offset + 10] != data[8:10]:
                         # Decoders ignore these two; one program writes them alike in every record.
                         record = record._replace(fault=_IRREGULAR)
@@ -171,7 +184,23 @@ def walk_warc(path: Path) -> Iterator[WarcRecord]:
         yield WarcRecord(0, 0, f"it cannot be read: {error.strerror}")
 
 
-def _read_record(data: mmap.mmap, offset: int, kind: str) -> WarcRecord:
+def _read_dictionary(path: Path, data: mmap.mmap) -> tuple[zstandard.ZstdCompressionDict | None, int, str]:
+    """Return the dictionary of a WARC file, the offset of its first record, and what is wrong with the dictionary."""
+    size = read_frame_size(data[:_SKIPPED_HEADER]) if path.suffix == ".zst" else 0
+    if not size:
+        return None, 0, ""
+    try:
+        dictionary = file_dictionary(path)
+        fault = _header_fault(data[_SKIPPED_HEADER : _SKIPPED_HEADER + 10], "zstd")
+        return dictionary, size, f"its dictionary: {fault}" if fault else ""
+    except CorruptFile as error:
+        following = data.find(_ZSTD_MAGIC, min(size, len(data)))
+        return None, following if following >= 0 else len(data), error.message
+
+
+def _read_record(
+    data: mmap.mmap, offset: int, kind: str, dictionary: zstandard.ZstdCompressionDict | None
+) -> WarcRecord:
     """Read the record at `offset`; its end is `offset` if that is unknown."""
     if kind == "zstd" and data[offset : offset + 4] == SKIPPED:
         length = int.from_bytes(data[offset + 4 : offset + 8], "little")
@@ -181,7 +210,7 @@ def _read_record(data: mmap.mmap, offset: int, kind: str) -> WarcRecord:
         return WarcRecord(offset, offset, "what a repair has put there is damaged")
     view = memoryview(data)
     try:
-        plain, size = decompress_first(view[offset:], _MAX_RECORD, kind)
+        plain, size = decompress_first(view[offset:], MAX_RECORD, kind, dictionary)
     except CorruptFile as error:
         return WarcRecord(offset, offset, error.message)
     finally:

@@ -11,6 +11,7 @@ from periplus.errors import CorruptFile
 from periplus.files import decode_json, encode_json, read_file, write_atomically
 
 __all__ = [
+    "FORMAT",
     "FileEntry",
     "Manifest",
     "durable_lengths",
@@ -22,8 +23,10 @@ __all__ = [
     "write_manifest",
 ]
 
-FORMAT: Final = 2
-"""Since 2, the file has a checksum."""
+FORMAT: Final = 3
+"""Since 2, the file has a checksum; with 3, WARC files may begin with a dictionary."""
+_PLAIN_FORMAT: Final = 2
+"""That of a store without dictionaries, which earlier versions read."""
 _NAME: Final = "manifest.json"
 _REMEDY: Final = "It is restored from the logs beside it: periplus repair."
 _LOG: Final = re.compile(r"visits-(\d{5,9})\.log")
@@ -41,7 +44,7 @@ class FileEntry(msgspec.Struct, frozen=True):
 class Manifest(msgspec.Struct, frozen=True):
     """The durable state of a store."""
 
-    format: int = FORMAT
+    format: int = _PLAIN_FORMAT
     id: str = ""
     """Distinguishes this store from another one that was in the same folder."""
     records: int = msgspec.field(default=0, name="visits")

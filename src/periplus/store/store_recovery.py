@@ -7,10 +7,11 @@ from typing import NamedTuple
 from periplus.errors import CorruptFile
 from periplus.files import disk_errors, disk_failure
 from periplus.records import FetchRecord
-from periplus.store.compression import decompress_first
+from periplus.store.compression import compress, decompress_first
 from periplus.store.fetch_log import read_file_frames
 from periplus.store.log_frames import FILE_HEADER, Frame, check_file_header, decode_records
 from periplus.store.store_manifest import FileEntry, Manifest, file_number, is_warc, log_files, warc_files
+from periplus.store.warc.warc_dictionary import file_dictionary
 from periplus.store.warc.warc_reader import MAX_BODY
 
 __all__ = ["read_compressed_record", "read_stored_record", "read_warc_record", "recover"]
@@ -33,21 +34,23 @@ def read_stored_record(folder: Path, record: FetchRecord) -> bytes:
 
 
 def read_compressed_record(path: Path, offset: int) -> bytes:
-    """Return the record at `offset` as it is in the file, compressed."""
-    return read_warc_record(path, offset)[1]
+    """Return the record at `offset`, compressed, as it is in the file; if that has a dictionary, without it."""
+    plain, compressed = read_warc_record(path, offset)
+    return compress(plain) if file_dictionary(path) is not None else compressed
 
 
 def read_warc_record(path: Path, offset: int) -> tuple[bytes, bytes]:
     """Return the record at `offset` of a WARC file, decompressed and compressed; raise `CorruptFile` if incomplete."""
     kind = "gzip" if path.suffix == ".gz" else "zstd"
     try:
+        dictionary = file_dictionary(path)
         with path.open("rb") as file:
             length = 1 << 18
             while True:
                 file.seek(offset)
                 raw = file.read(length)
                 try:
-                    plain, size = decompress_first(raw, _MAX_RECORD, kind)
+                    plain, size = decompress_first(raw, _MAX_RECORD, kind, dictionary)
                     return plain, raw[:size]
                 except CorruptFile:
                     # Most records fit into the first read; a longer one is only damaged if all of it was read.
@@ -89,7 +92,7 @@ def recover(folder: Path, manifest: Manifest) -> Manifest:
         _truncate(paths[-1], entries[-1].length)
     warcs = _truncate_warcs(folder, warc_end)
     records = sum(entry.records for entry in entries)
-    return Manifest(id=manifest.id, records=records, pages=pages, logs=tuple(entries), warcs=warcs)
+    return Manifest(manifest.format, manifest.id, records, pages, tuple(entries), warcs)
 
 
 class _LogScan(NamedTuple):

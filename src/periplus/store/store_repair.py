@@ -22,6 +22,7 @@ from periplus.store.relocated_responses import relocated_files
 from periplus.store.store_check import SKIPPED, WarcRecord, walk_warc
 from periplus.store.store_manifest import Manifest, file_number, log_files, read_manifest, warc_files, write_manifest
 from periplus.store.store_recovery import read_compressed_record
+from periplus.store.warc.warc_dictionary import can_decompress, find_damaged_dictionary
 
 __all__ = ["StoreRepair", "read_orphans", "repair_store_files"]
 
@@ -58,6 +59,8 @@ def repair_store_files(folder: Path, keep_aside: KeepAside, keep_orphans: KeepOr
     repair = StoreRepair()
     with lock_folder(folder, "pages"):
         records: dict[tuple[str, int], FetchRecord] = {}
+        for path in warc_files(folder):
+            _restore_dictionary(path, keep_aside)
         scans = [_scan_log(path, records) for path in log_files(folder)]
         repair.lost_frames = sum(len(scan.removed) for scan in scans) + _count_truncated(folder)
         orphans, damaged = _scan_warcs(folder, records)
@@ -163,6 +166,18 @@ def _scan_warcs(
     return orphans, damaged
 
 
+def _restore_dictionary(path: Path, keep_aside: KeepAside) -> None:
+    """Write the dictionary of a WARC file again, from the copy beside it, if it is damaged and its records need it."""
+    frame = find_damaged_dictionary(path)
+    if frame:
+        with disk_errors(path), path.open("r+b") as file:
+            keep_aside(path, 0, file.read(len(frame)))
+            file.seek(0)
+            file.write(frame)
+            file.flush()
+            os.fsync(file.fileno())
+
+
 def _repair_warc(
     path: Path,
     entry: WarcRecord,
@@ -177,7 +192,7 @@ def _repair_warc(
     elif path.name not in {name for name, _ in records}:
         repair.unrepaired.append(f"The copy of a page is lost: {path}, byte {entry.offset}.")
     length = entry.end - entry.offset - _SKIPPED_HEADER
-    if path.suffix == ".gz" or length < 0:
+    if path.suffix == ".gz" or length < 0 or not can_decompress(path):
         repair.unrepaired.append(f"{path} stays damaged at byte {entry.offset}; its other records can be read.")
         return
     with disk_errors(path), path.open("r+b") as file:
@@ -196,7 +211,7 @@ def _rewrite_manifest(folder: Path) -> None:
     except DataError:
         return
     if manifest is not None:
-        write_manifest(folder, Manifest(id=manifest.id))
+        write_manifest(folder, Manifest(manifest.format, manifest.id))
 
 
 def read_orphans(orphans: list[tuple[Path, int]]) -> bytes:

@@ -7,13 +7,14 @@ from typing import Final
 
 import msgspec
 
-from periplus.errors import CorruptFile
-from periplus.files import disk_errors, lock_folder, make_folder
+from periplus.errors import CorruptFile, DiskFailed
+from periplus.files import disk_errors, lock_folder, make_folder, write_atomically
 from periplus.records import LIST_KIND, FetchRecord, FetchResult, Outcome
 from periplus.settings import StoreSettings
 from periplus.store.append_file import AppendFile
 from periplus.store.log_frames import FILE_HEADER, MAX_PAYLOAD, encode_record, pack_frame
 from periplus.store.store_manifest import (
+    FORMAT,
     FileEntry,
     Manifest,
     file_number,
@@ -26,8 +27,16 @@ from periplus.store.store_manifest import (
     write_manifest,
 )
 from periplus.store.store_recovery import recover
+from periplus.store.warc.warc_dictionary import (
+    DICTIONARY_NAME,
+    DictionaryTrainer,
+    dictionary_frame,
+    file_dictionary,
+    parse_dictionary,
+    read_dictionary_copy,
+)
 from periplus.store.warc.warc_reader import MAX_BODY
-from periplus.store.warc.warc_writer import info_record, pack_record, response_record, revisit_record
+from periplus.store.warc.warc_writer import info_record, pack_record, request_record, response_record, revisit_record
 
 __all__ = ["StoreWriter"]
 
@@ -79,7 +88,23 @@ class StoreWriter:
         if self._old_warcs and self._old_warcs[-1].name.endswith(self._suffix()):
             entry = self._old_warcs.pop()
             self._warc = self._register(self._append_to(entry))
+        self._dictionary = file_dictionary(self._warc.path) if self._warc is not None else None
+        self._format = manifest.format
+        self._dictionary_content = self._read_dictionary()
+        self._trainer = self._new_trainer()
         self.commit()
+
+    def _read_dictionary(self) -> bytes:
+        """Return the dictionary that new files begin with, compressed; b'' for none."""
+        if not self.settings.dictionary_kb or self.settings.compression == "gzip":
+            return b""
+        return read_dictionary_copy(self.folder)
+
+    def _new_trainer(self) -> DictionaryTrainer | None:
+        is_wanted = self.settings.dictionary_kb and self.settings.compression != "gzip"
+        return (
+            DictionaryTrainer(self.settings.dictionary_kb << 10) if is_wanted and not self._dictionary_content else None
+        )
 
     def _append_to(self, entry: FileEntry) -> AppendFile:
         return AppendFile(self.folder / entry.name, entry.length, self._durable_lengths.get(entry.name, 0))
@@ -110,23 +135,48 @@ class StoreWriter:
     def append(self, record: FetchRecord, result: FetchResult | None) -> FetchRecord:
         """Append one record. If this raises, the record was not appended."""
         self._flush_or_rotate()
-        if result is not None and result.outcome is Outcome.OK and 0 < len(result.body) <= MAX_BODY:
-            packed = pack_record(response_record(result), self.settings.compression, self.settings.level)
-            warc = self._warc or self._new_warc()
-            record = msgspec.structs.replace(record, warc=warc.path.name, warc_offset=warc.add(packed))
-        elif result is not None and result.outcome is Outcome.NOT_MODIFIED and _is_web(result):
-            packed = pack_record(revisit_record(result), self.settings.compression, self.settings.level)
-            (self._warc or self._new_warc()).add(packed)
+        if result is None:
+            return self._add_record(record)
+        if result.outcome is Outcome.OK and 0 < len(result.body) <= MAX_BODY:
+            response = response_record(result)
+            name, offset = self._add_warc_record(response)
+            record = msgspec.structs.replace(record, warc=name, warc_offset=offset)
+        elif result.outcome is Outcome.NOT_MODIFIED and _is_web(result):
+            response = revisit_record(result)
+            self._add_warc_record(response)
+        elif self.settings.errors and result.status and _is_web(result):
+            response = response_record(result)
+            self._add_warc_record(response)
+        else:
+            return self._add_record(record)
+        if self.settings.requests and result.sent:
+            self._add_warc_record(request_record(result, response))
+        self._learn(response)
         return self._add_record(record)
+
+    def _add_warc_record(self, record: bytes) -> tuple[str, int]:
+        """Append a WARC record to the current file; return the file's name and the record's offset."""
+        warc = self._warc or self._new_warc()
+        packed = pack_record(record, self.settings.compression, self.settings.level, self._dictionary)
+        return warc.path.name, warc.add(packed)
+
+    def _learn(self, record: bytes) -> None:
+        """Collect samples; once there are enough, make a dictionary durable, and use it from the next file on."""
+        if self._trainer is None or not self._trainer.add(record):
+            return
+        content, self._trainer = self._trainer.train(), None
+        if content:
+            with contextlib.suppress(DiskFailed):  # then records are compressed without it, as before
+                write_atomically(self.folder / DICTIONARY_NAME, content)
+                self._dictionary_content = content
 
     def append_forwarded(self, record: FetchRecord, response: bytes) -> FetchRecord:
         """Append a record of another store, with the WARC record of its response as it is there; b'' for none."""
         self._flush_or_rotate()
         record = msgspec.structs.replace(record, warc="", warc_offset=0, forwarded=True)
         if response:
-            packed = pack_record(response, self.settings.compression, self.settings.level)
-            warc = self._warc or self._new_warc()
-            record = msgspec.structs.replace(record, warc=warc.path.name, warc_offset=warc.add(packed))
+            name, offset = self._add_warc_record(response)
+            record = msgspec.structs.replace(record, warc=name, warc_offset=offset)
         return self._add_record(record)
 
     def _add_record(self, record: FetchRecord) -> FetchRecord:
@@ -152,12 +202,16 @@ class StoreWriter:
         if self._log.size >= self.settings.rotate_bytes:
             self.commit()
             self._next_log()
-        if self._warc is not None and self._warc.size >= self.settings.rotate_bytes:
+        if self._warc is not None and (self._warc.size >= self.settings.rotate_bytes or self._gets_dictionary()):
             self.commit()
             self._old_warcs.append(FileEntry(self._warc.path.name, self._warc.end))
             self.rotations += 1
             self._warc.close()
             self._warc = None
+
+    def _gets_dictionary(self) -> bool:
+        """Return whether the current file has no dictionary though there is one now: then a new one is begun."""
+        return bool(self._dictionary_content) and self._dictionary is None
 
     def _next_log(self) -> None:
         full = self._log
@@ -174,8 +228,12 @@ class StoreWriter:
         number = file_number(self._old_warcs[-1].name) + 1 if self._old_warcs else 0
         name = warc_name(number, self.settings.compression)
         warc = self._register(AppendFile(self.folder / name))
-        warc.add(pack_record(info_record(name, time.time()), self.settings.compression, self.settings.level))
+        self._dictionary = None
+        if self._dictionary_content:
+            self._dictionary, self._format = parse_dictionary(self._dictionary_content), FORMAT
+            warc.add(dictionary_frame(self._dictionary_content))
         self._warc = warc
+        self._add_warc_record(info_record(name, time.time()))
         return warc
 
     def flush(self) -> None:
@@ -209,7 +267,7 @@ class StoreWriter:
         warcs = tuple(self._old_warcs)
         if self._warc is not None:
             warcs += (FileEntry(self._warc.path.name, self._warc.end),)
-        manifest = Manifest(id=self._durable.id, records=self._records, pages=self._pages, logs=logs, warcs=warcs)
+        manifest = Manifest(self._format, self._durable.id, self._records, self._pages, logs, warcs)
         write_manifest(self.folder, manifest)
         self._durable, self._changed = manifest, False
         return self._records

@@ -87,6 +87,11 @@ FILE_KINDS: Final = (
         "store", "store/**/kept-*.warc.*", "zstd or gzip checksum of each record, and its WARC digests", _READ,
         "the copy of the page is lost until it is fetched again; the index is not affected",
     ),
+    FileKind(
+        "store", "store/**/dictionary.zst", "zstd checksum", "when a WARC file is begun or repaired",
+        "another one is trained; WARC files have their own copy",
+    ),
+    FileKind("store", "store/**/*.cdxj", "none: for other tools", "never", "none"),
     FileKind("store", "store/**/kept.arrays", _ARRAYS, _READ, "copies of old pages cannot be found"),
     FileKind("store", "store/**/visits.keys", _ARRAYS, _READ, _REBUILT),
     FileKind("store", "store/order.bin", "header, and each run", _READ, _STARTED_ANEW),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from periplus.app.interrupts import stop_on_signal
+from periplus.app.jobs.store_jobs import index_archive
 from periplus.app.new_folder import writable_folder
 from periplus.app.observer import SILENT, Observer
 from periplus.errors import BadInput
@@ -74,6 +75,8 @@ def run_crawl(
         several = max(settings.crawl.shards, count_shards(folder)) > 1
         run = (_run_shards if several else _run_one)(folder, settings, seeds, observer, handle_signals)
         _refuse_private(run.statistics)
+        if settings.store.cdxj:
+            index_archive(folder)
     return run
 
 

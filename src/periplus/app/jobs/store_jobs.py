@@ -1,4 +1,4 @@
-"""Measure the page store, and remove old responses from it."""
+"""Measure the page store, remove old responses from it, and index it for tools of web archives."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,9 +11,9 @@ from periplus.files import DataFolder, open_data_folder
 from periplus.settings import Settings
 
 if TYPE_CHECKING:
-    from periplus.store import RetentionResult, StoreStatistics
+    from periplus.store import CdxjResult, RetentionResult, StoreStatistics
 
-__all__ = ["store_statistics", "trim_store"]
+__all__ = ["index_archive", "store_statistics", "trim_store"]
 
 
 def store_statistics(folder: Path, settings: Settings) -> "StoreStatistics":
@@ -41,6 +41,14 @@ def trim_store(folder: Path, settings: Settings, *, newest_too: bool = False) ->
         with PageStore.open(part, msgspec.structs.replace(limits, keep_days=0.0, keep_bytes=0), write=True) as store:
             reports.append(store.apply_retention(limits.keep_bytes // len(parts), limits.keep_days, newest_too))
     return RetentionResult(*(sum(column) for column in zip(*reports, strict=True)))
+
+
+def index_archive(folder: Path, out: Path | None = None) -> "CdxjResult":
+    """Write the CDXJ index of all WARC files, to `index.cdxj` in the page store unless `out` is given."""
+    from periplus.store import shard_folders, write_cdxj
+
+    store_folder = _store_folder(folder)
+    return write_cdxj([store_folder, *shard_folders(store_folder).values()], out or store_folder / "index.cdxj")
 
 
 def _store_folder(folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""`periplus store`: the size of the stored pages, and removing old responses."""
+"""`periplus store`: the size of the stored pages, removing old responses, and an index for tools of web archives."""
 
 from pathlib import Path
 from typing import Annotated, Final
@@ -12,7 +12,7 @@ from periplus.settings import Settings
 __all__ = ["store"]
 
 store: Final = typer.Typer(
-    help="Measure the page store, and remove old responses from it.",
+    help="Measure the page store, remove old responses from it, and index it for tools of web archives.",
     rich_markup_mode=None,
     no_args_is_help=True,
     add_completion=False,
@@ -53,3 +53,22 @@ def trim(
         return
     files, responses = format_count(report.files, "file"), format_count(report.relocated, "response")
     echo(f"Removed {files} and freed {format_bytes(max(0, report.freed))}; {responses} moved to a newer file.")
+
+
+@store.command("cdxj")
+@with_settings()
+def cdxj(
+    settings: Settings,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Where to write it, instead of index.cdxj in the page store.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a CDXJ index of the WARC files, by which pywb and other tools find and replay responses."""
+    from periplus.app import index_archive
+
+    result = index_archive(Path(settings.folder), out)
+    if as_json:
+        echo_json({"path": str(result.path), "records": result.records, "files": result.files})
+        return
+    echo(f"{format_count(result.records, 'record')} of {format_count(result.files, 'WARC file')}: {result.path}")

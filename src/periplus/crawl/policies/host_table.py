@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from periplus.errors import BadUrl, SettingsError
-from periplus.fetch import Fetcher, RequestOptions
+from periplus.fetch import Archiving, Fetcher, RequestOptions
 from periplus.records import Address
 from periplus.settings import HostSettings, Settings
 from periplus.url import parse_address
@@ -73,7 +73,9 @@ def open_fetcher(settings: Settings, accepts: Callable[[str], bool]) -> Fetcher:
     """Return a fetcher for a crawl; without a contact it connects to hosts of the operator only."""
     bandwidth = settings.limits.bandwidth_mbit * 125_000
     options = HostTable(settings.host).options
-    return Fetcher(settings.fetch, accepts, bandwidth, options, only_own=not settings.fetch.has_contact)
+    archiving = Archiving(settings.store.requests, settings.store.errors)
+    own = not settings.fetch.has_contact
+    return Fetcher(settings.fetch, accepts, bandwidth, options, only_own=own, archiving=archiving)
 
 
 def _may_send(address: Address, section: HostSettings) -> bool:

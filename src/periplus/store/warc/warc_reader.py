@@ -14,6 +14,7 @@ from fastwarc.stream_io import ZstdReader
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
 from periplus.errors import BadFile, CorruptFile
+from periplus.store.warc.warc_dictionary import file_dictionary
 from periplus.store.warc.warc_digests import verify_digests
 from periplus.store.warc.warc_writer import INFO_START
 
@@ -62,6 +63,7 @@ def read_warc(path: Path, max_body: int = MAX_BODY) -> Iterator[WarcPage]:
     """
     try:
         with path.open("rb") as file:
+            _check_dictionary(path)
             limit = _MAX_PLAIN + _MAX_RATIO * path.stat().st_size
             yield from _pages(_BoundedReader(_open_plain(file), limit), max_body, str(path))
     except OSError as error:
@@ -89,6 +91,14 @@ def check_record(record: bytes) -> str:
         if is_right is False or (is_right is None and parsed.record_type in _RECORD_TYPES):
             return "it has another digest than its header states"
     return "" if count == 1 else f"it contains {count} records"
+
+
+def _check_dictionary(path: Path) -> None:
+    """Raise `BadFile` for a file that begins with a damaged dictionary, or one that needs much memory."""
+    try:
+        file_dictionary(path)
+    except CorruptFile as error:
+        raise BadFile(f"{path} is damaged: {error.message}", _CUT) from error
 
 
 _Read = Callable[[int], bytes]

@@ -9,16 +9,19 @@ import uuid
 from functools import lru_cache
 from typing import Final
 
+import zstandard
+
 from periplus.records import FetchResult
 from periplus.store.compression import compress, gzip_member
 
-__all__ = ["INFO_START", "info_record", "pack_record", "response_record", "revisit_record"]
+__all__ = ["INFO_START", "info_record", "pack_record", "request_record", "response_record", "revisit_record"]
 
 INFO_START: Final = b"software: Periplus\r\n"
 """What the first record of every file begins with."""
 _CONTROL: Final = re.compile(r"[\x00-\x20\x7f]+")
 _UNSAFE: Final = re.compile(r"[\r\n\x00]+")
 _NOT_TOKEN: Final = re.compile(r"[^!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_RECORD_ID: Final = re.compile(rb"^WARC-Record-ID: (<urn:uuid:[0-9a-f-]{36}>)\r$", re.MULTILINE)
 _RENAMED: Final = frozenset(("content-encoding", "transfer-encoding", "content-length"))
 _BASE_32: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _PAIRS: Final = [first + second for first in _BASE_32 for second in _BASE_32]
@@ -26,9 +29,11 @@ _LAST_SECOND: Final = 253_402_300_799.0
 """The end of the year 9999; dates beyond it cannot be written."""
 
 
-def pack_record(record: bytes, compression: str, level: int) -> bytes:
+def pack_record(
+    record: bytes, compression: str, level: int, dictionary: zstandard.ZstdCompressionDict | None = None
+) -> bytes:
     """Compress one record to one gzip member or zstd frame."""
-    return gzip_member(record, level) if compression == "gzip" else compress(record, level)
+    return gzip_member(record, level) if compression == "gzip" else compress(record, level, dictionary)
 
 
 def info_record(name: str, when: float) -> bytes:
@@ -67,6 +72,33 @@ def response_record(result: FetchResult) -> bytes:
     if address := _ip(result.ip):
         fields.insert(4, ("WARC-IP-Address", address))
     return _record(fields, (head, body))
+
+
+def request_record(result: FetchResult, response: bytes) -> bytes:
+    """Return the request record that belongs to the record of a response; HTTP/2 is written as 1.1, by convention."""
+    head = ["GET " + _request_target(_target(result)) + " HTTP/1.1"]
+    for name, value in result.sent:
+        if token := _NOT_TOKEN.sub("", name):
+            head.append(f"{token}: {_UNSAFE.sub(' ', value).strip()}")
+    block = _bytes("\r\n".join(head) + "\r\n\r\n")
+    fields = [
+        ("WARC-Type", "request"),
+        ("WARC-Record-ID", _identity()),
+        ("WARC-Date", _date(result.when)),
+        ("WARC-Target-URI", _target(result)),
+        ("WARC-Block-Digest", _digest(hashlib.sha1(block, usedforsecurity=False).digest())),
+        ("Content-Type", "application/http; msgtype=request"),
+    ]
+    identity = _RECORD_ID.search(response)
+    if identity is not None:
+        fields.insert(3, ("WARC-Concurrent-To", identity[1].decode("ascii")))
+    return _record(fields, (block,))
+
+
+def _request_target(url: str) -> str:
+    """Return the path and query of a URL, as the request line has it."""
+    slash = url.find("/", url.find("://") + 3)
+    return url[slash:] if slash >= 0 else "/"
 
 
 def revisit_record(result: FetchResult) -> bytes:
