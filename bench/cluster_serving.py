@@ -46,7 +46,7 @@ from periplus.cluster import Broker, ClusterKey, ServingTable, ShardEntry, Shard
 from periplus.cluster import write_table as write_serving_table
 from periplus.index import build_index, gather_build_statistics, sum_build_statistics
 from periplus.publish import make_published_record
-from periplus.records import FetchRecord, Query
+from periplus.records import Query
 from periplus.search import IndexShard, LocalShards, Searcher, ShardedSearcher
 from periplus.settings import ClusterSettings, SearchSettings, Settings
 from periplus.storage import open_storage
@@ -167,6 +167,14 @@ def ask_in_turn(searches: Sequence[Callable[[Query], Any]], queries: Sequence[st
     return samples
 
 
+def check_complete(broker: Broker, query: Query, whole: Searcher) -> None:
+    """Raise `AssertionError` if a shard does not answer, or the answer is another than that of the one index."""
+    page, expected = broker.search(query), whole.search(query)
+    assert page.shards is not None
+    assert not page.shards[1], f"shards did not answer: {page.shards}"
+    assert [hit.key for hit in page.hits] == [hit.key for hit in expected.hits], query
+
+
 def throughput(search: Callable[[Query], Any], queries: Sequence[str], clients: int) -> float:
     """Return the queries a second of some clients together."""
 
@@ -219,12 +227,15 @@ def measure_shards(
             patient.search(query)
             saved.append(one_by_one.saved)
 
+        for words in queries:
+            check_complete(broker, Query(words), whole)
         one, remote, apart, inside = ask_in_turn([whole.search, broker.search, ask_one_by_one, ask_local], queries)
         together = inside.wall - np.array(waited[len(queries) :]).reshape(inside.wall.shape)
         alone = apart.wall - np.array(saved[len(queries) :]).reshape(apart.wall.shape)
         rounds = group.rounds
         for words in queries:
             local.search(Query(words))
+        check_complete(broker, Query(queries[0]), whole)
         before, used = broker.group_statistics(), read_cpu_seconds(servers)
         for words in queries:
             broker.search(Query(words))
@@ -306,8 +317,8 @@ def measure_publishing(folder: Path, scratch: Path, count: int) -> dict[str, Any
     }
 
 
-def build_all(folder: Path, pages: Sequence[FetchRecord], counts: Sequence[int]) -> dict[int, list[Path]]:
-    """Build one index, and the shards of each number of shards, with the same collection statistics.
+def build_all(folder: Path, documents: int, counts: Sequence[int]) -> dict[int, list[Path]]:
+    """Build one index of so many pages, and the shards of each number of shards, with the same collection statistics.
 
     One shard is the one index. What is in the folder already is used as it is.
     """
@@ -319,6 +330,7 @@ def build_all(folder: Path, pages: Sequence[FetchRecord], counts: Sequence[int])
     }
     if (folder / "one").exists():
         return folders
+    pages = read_pages(documents)
     statistics = sum_build_statistics([gather_build_statistics(pages)], 1)
     build_index(pages, folder / "one" / "index", SETTINGS.index, statistics=statistics)
     for count in counts:
@@ -330,10 +342,10 @@ def build_all(folder: Path, pages: Sequence[FetchRecord], counts: Sequence[int])
 def measure_serving(documents: int, count: int, publications: int, built: Path | None = None) -> dict[str, Any]:
     """Return the figures of one index and of 1, 2 and 4 shards; built: where these are, or are to be."""
     before = os.getloadavg()[0]
-    pages, queries = read_pages(documents), read_queries(count)
+    queries = read_queries(count)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        shards = build_all(built or folder, pages, (1, 2, 4))
+        shards = build_all(built or folder, documents, (1, 2, 4))
         published = measure_publishing(shutil.copytree(shards[1][0], folder / "published"), folder, publications)
         print(
             f"{publications} published pages: acknowledged after {published['acknowledged_p50_ms']} ms, found through "
@@ -359,7 +371,8 @@ def measure_serving(documents: int, count: int, publications: int, built: Path |
         one: dict[str, Any] = one_times[0].figures()
         one["queries_per_second"] = throughput(whole.search, queries, CLIENTS)
         print(f"one index: p50 {one['p50_ms']} ms, p99 {one['p99_ms']} ms, {one['queries_per_second']} queries/s")
-    figures: dict[str, Any] = {"documents": len(pages), "queries": len(queries), "cores": os.cpu_count()}
+        documents = whole.statistics().documents
+    figures: dict[str, Any] = {"documents": documents, "queries": len(queries), "cores": os.cpu_count()}
     figures["load_average_before_and_after"] = [round(before, 2), round(os.getloadavg()[0], 2)]
     return figures | {"one_index": one, "clusters": rows, "publishing": published}
 
@@ -369,6 +382,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, default=50_000)
     parser.add_argument("--queries", type=int, default=500)
+    parser.add_argument("--publications", type=int, default=PUBLICATIONS)
     parser.add_argument("--built", type=Path, help="where the indexes are, or are built and kept")
     parser.add_argument("--try", dest="trial", action="store_true", help="few pages and queries; nothing is written")
     arguments = parser.parse_args()
@@ -376,7 +390,8 @@ def main() -> None:
         measure_serving(1_500, 60, 10)
     else:
         record.save(
-            "cluster_serving", measure_serving(arguments.documents, arguments.queries, PUBLICATIONS, arguments.built)
+            "cluster_serving",
+            measure_serving(arguments.documents, arguments.queries, arguments.publications, arguments.built),
         )
 
 

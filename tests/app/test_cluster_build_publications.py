@@ -19,7 +19,7 @@ from periplus.cluster.control.ray_host import Probe
 from periplus.cluster.serving.publication_log import encode_publication
 from periplus.crawl import HostPartitioner
 from periplus.errors import ClusterError
-from periplus.publish import make_published_record
+from periplus.publish import DeletionList, make_published_record
 from periplus.records import FetchRecord, Outcome, Query
 from periplus.search import IndexShard, LocalShards, ShardedSearcher
 from periplus.settings import GraphSettings, Settings, StorageSettings
@@ -147,6 +147,25 @@ def test_builds_have_published_pages_also_when_the_logs_are_trimmed(cluster: Loc
         IndexShard(cluster.folder / f"served-2-{number}", cluster.settings).index.documents for number in (0, 1)
     )
     assert documents == 7 + 2, "pages of the crawl, but for the one that was withdrawn, and published ones"
+
+
+def test_what_was_deleted_stays_so_when_its_host_has_moved(cluster: LocalCluster) -> None:
+    owner = HostPartitioner((0, 1)).owner("example.org")
+    crawled = cluster.folder / "node" / f"shard-{owner:02d}"
+    add_pages(crawled, 0, 3)
+    before = cluster.folder / "node" / f"shard-{1 - owner:02d}"
+    before.mkdir()
+    DeletionList(before).add(["https://example.org/1"])
+    cluster.build()
+    served = IndexShard(_restore(cluster, owner), cluster.settings)
+    urls = {segment.string("url", n) for segment in served.index.segments for n in range(segment.documents)}
+    assert urls == {"https://example.org/0", "https://example.org/2"}
+
+
+def _restore(cluster: LocalCluster, number: int) -> Path:
+    folder = cluster.folder / f"served-{number}"
+    restore_generation(cluster.storage, cluster.topology().generation, number, folder)
+    return folder
 
 
 def test_what_is_published_during_a_build_stays_in_the_log(cluster: LocalCluster) -> None:

@@ -224,11 +224,14 @@ def test_an_answer_to_another_request_is_refused(monkeypatch):
     answers: list[bytes] = []
 
     def serve(listener: socket.socket) -> None:
-        for _ in range(2):
-            connection, _ = listener.accept()
-            connection.recv(1 << 16)
-            connection.sendall(answers[0])
-            connection.close()
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:  # it was shut down
+                return
+            with connection:
+                connection.recv(1 << 16)
+                connection.sendall(answers[0])
 
     server = MailboxServer(3, KEY, {"/mail": lambda body: HttpAnswer(200, b"yes")})
     answers.append(send(server, request(b"x", sign_header(KEY, PURPOSE, b"x")), half=True))
@@ -238,6 +241,8 @@ def test_an_answer_to_another_request_is_refused(monkeypatch):
         thread.start()
         with pytest.raises((Unauthenticated, WrongVersion)):
             MailboxClient(3, KEY, f"127.0.0.1:{listener.getsockname()[1]}").post("/mail", b"x")
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
 
 
 def test_a_body_is_bounded_before_it_is_decoded(server, calls):

@@ -39,13 +39,16 @@ class BuildCommand(msgspec.Struct, frozen=True):
     """The generation whose published pages this one has too."""
     publications: tuple[StoredObject, ...] = ()
     """What all shards have collected for this one."""
+    deleted: tuple[str, ...] = ()
+    """URLs that were deleted on any shard: hosts move, and what was deleted of them has to stay so."""
 
 
 class BuildWorker:
     """Builds graph and index of a shard, beside the crawl of the shard, in a folder of its own.
 
-    Steps: 'collect' (published pages, for all shards), 'prepare' (the pages are there), 'graph', 'statistics' (of this
-    shard), 'index' (with those of all shards), 'store' (the generation is in storage). All of them can be repeated.
+    Steps: 'collect' (published pages, for all shards), 'prepare' (the pages are there), 'delete' (what was deleted on
+    any shard), 'graph', 'statistics' (of this shard), 'index' (with those of all shards), 'store' (the generation is in
+    storage). All of them can be repeated.
     """
 
     def __init__(self, spec: "UnitSpec") -> None:
@@ -59,6 +62,7 @@ class BuildWorker:
         self._steps: dict[str, Callable[[BuildCommand], bytes]] = {
             "collect": self._collect,
             "prepare": self._prepare,
+            "delete": self._delete,
             "graph": self._build_graph,
             "statistics": self._gather_statistics,
             "index": self._build_index,
@@ -109,8 +113,10 @@ class BuildWorker:
     def _prepare(self, command: BuildCommand) -> bytes:
         """Restore the pages of the shard unless this node has the newest, and fix which of them the build reads.
 
-        A crawl that runs here has the newest, and goes on: all steps read the records that there are now.
+        A crawl that runs here has the newest, and goes on: all steps read the records that there are now. Return the
+        URLs that were deleted here.
         """
+        from periplus.publish import DeletionList
         from periplus.storage import restore_shard
         from periplus.store import PageStore
 
@@ -135,6 +141,14 @@ class BuildWorker:
             store.number_records()  # while the crawl goes on, its pages follow the published ones
             records = store.statistics().records
         write_atomically(output / _COUNT, msgspec.json.encode(records))
+        return msgspec.msgpack.encode(list(DeletionList(output).pages()))
+
+    def _delete(self, command: BuildCommand) -> bytes:
+        """Leave out pages that were deleted on any shard."""
+        from periplus.publish import DeletionList
+
+        self._count(command)
+        DeletionList(self._output(command)).add(command.deleted)
         return b""
 
     def _link_stores(self, folder: Path, command: BuildCommand) -> None:

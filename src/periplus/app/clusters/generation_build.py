@@ -88,10 +88,13 @@ def _build_once(client: "ClusterClient", host: "RayHost", storage: "Storage", ob
     answers = run("collect", everywhere).values()
     collected = join_collected(msgspec.msgpack.decode(answer, type=CollectedPublications) for answer in answers)
     parts_of = collected.parts
-    run(
+    lists = run(
         "prepare",
         {unit: msgspec.structs.replace(command, publications=parts_of.get(unit.number, ())) for unit in units},
     )
+    deleted = sorted({url for part in lists.values() for url in msgspec.msgpack.decode(part, type=list[str])})
+    if deleted:
+        run("delete", dict.fromkeys(units, msgspec.structs.replace(command, deleted=tuple(deleted))))
     try:
         run("graph", everywhere)
     finally:
