@@ -34,7 +34,7 @@ ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><title>Log</title><updated>2
 def test_rss_by_any_name(parse_page, kind: str) -> None:
     page = parse_page(RSS, kind)
     assert page.kind == LIST_KIND
-    assert page.noindex
+    assert not page.noindex  # a podcast
     assert (page.title, page.description, page.language) == ("Tides & lights", "A sea podcast", "en")
     assert page.published == "2021-03-04"
     assert page.links == (Link("http://h.example/e/1", "First & last"), Link("https://pod.example/e/2", "Second"))

@@ -9,6 +9,7 @@ from periplus.crawl.crawl_statistics import RateMeter
 from periplus.crawl.documents.document_parser import INTERRUPTED, DocumentParser
 from periplus.crawl.fetch_records import make_failure_record, make_page_record
 from periplus.crawl.inspection.crawl_log import CrawlLog
+from periplus.crawl.policies.profanity import ProfanityFilter
 from periplus.crawl.robots_cache import robots_path
 from periplus.crawl.sharding.robots_exchange import RobotsExchange
 from periplus.crawl.sharding.shard import Shard
@@ -42,6 +43,7 @@ class FetchProcessor:
         self._documents, self._shard, self._log, self._now = documents, shard, log, clock
         self.robots = RobotsExchange(state, fetcher, shard)
         self.meter = RateMeter()
+        self._profanity = ProfanityFilter.read(settings.crawl)
         self.fetched = 0
         """Pages requested in this run."""
         self.observer: FetchObserver | None = None
@@ -89,6 +91,8 @@ class FetchProcessor:
         state, settings, request = self._state, self._settings, result.request
         record = make_page_record(result, settings.parse, state.duplicates, as_list, settings.crawl.forms > 0, parsed)
         record = state.outlinks.traps.classify(record, request.address.host)
+        if self._profanity is not None:
+            record = self._profanity.mark(record)
         stored = result if record.page is not None and not as_list else None
         return self._finish(request, record, stored, result.ip)
 

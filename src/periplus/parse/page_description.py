@@ -40,6 +40,7 @@ def describe_html(page: Page, flat: FlatPage, domain: str) -> Page:
     """Return an HTML page with all that can be derived from its text and markup."""
     spans, preview = _main_spans(page, flat)
     data = extract_structured_data(flat, page.url)
+    data.add_linked_media(page.links)
     evidence = MarkupEvidence(flat, data.is_free)
     collector = find_flags(page.title, page.text, page.links, domain, evidence)
     return msgspec.structs.replace(

@@ -233,9 +233,23 @@ class CrawlSettings(Section, frozen=True):
         tuple[str, ...], Meta(description="Only paths that begin with one of these, e.g. /docs/; none is no limit")
     ] = ()
     include: Annotated[
-        tuple[str, ...], Meta(description="Only URLs that match one of these patterns; * matches anything")
+        tuple[str, ...],
+        Meta(
+            description="Only URLs that match one of these patterns: * matches anything, and 're:' begins a regular "
+            "expression"
+        ),
     ] = ()
     exclude: Annotated[tuple[str, ...], Meta(description="No URLs that match one of these patterns")] = ()
+    profanity: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Word lists, one word or phrase a line, or 'builtin': URLs with such a word are not fetched, "
+            "and pages with it in the title, or several times in the text, not indexed"
+        ),
+    ] = ()
+    profanity_count: Annotated[
+        int, Meta(description="How many words of crawl.profanity the text of a page has to contain", ge=1)
+    ] = 3
     schemes: Annotated[tuple[str, ...], Meta(description="URL schemes that are followed")] = (
         "http",
         "https",

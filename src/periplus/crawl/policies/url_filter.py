@@ -1,11 +1,11 @@
-"""URL filters set by the operator: schemes, hosts, paths, patterns, countries, block lists. Seeds are not filtered."""
+"""URL filters set by the operator: schemes, hosts, paths, patterns, countries, lists. Seeds are not filtered."""
 
-import fnmatch
-import re
 from pathlib import Path
 from typing import Final
 
 from periplus.crawl.policies.host_table import HostTable
+from periplus.crawl.policies.profanity import ProfanityFilter
+from periplus.crawl.policies.url_patterns import UrlPatterns
 from periplus.errors import SettingsError
 from periplus.records import Address
 from periplus.settings import CrawlSettings, HostSettings
@@ -25,8 +25,9 @@ class UrlFilter:
         self._schemes = frozenset(scheme.lower().rstrip(":/") for scheme in settings.schemes)
         self._paths = tuple(settings.paths)
         self._countries = frozenset(country.lower().lstrip(".") for country in settings.countries)
-        self._include = _compile_patterns(settings.include)
-        self._exclude = _compile_patterns(settings.exclude)
+        self._include = UrlPatterns(settings.include, "crawl.include")
+        self._exclude = UrlPatterns(settings.exclude, "crawl.exclude")
+        self._profanity = ProfanityFilter.read(settings)
         self._blocked = _read_block_list(Path(settings.blocklist)) if settings.blocklist else frozenset()
 
     def accepts(self, address: Address) -> bool:
@@ -41,9 +42,11 @@ class UrlFilter:
             return False
         if self._paths and not address.path.startswith(self._paths):
             return False
-        if self._exclude is not None and self._exclude.match(address.url):
+        if self._exclude and self._exclude.match(address.url):
             return False
-        if self._include is not None and self._include.match(address.url) is None:
+        if self._include and not self._include.match(address.url):
+            return False
+        if self._profanity is not None and self._profanity.finds_in_url(address.url):
             return False
         return not self._host_table or self._accepts_for_host(address)
 
@@ -62,23 +65,15 @@ class _HostFilter:
 
     def __init__(self, settings: HostSettings) -> None:
         self._paths = settings.paths
-        self._include = _compile_patterns(settings.include)
-        self._exclude = _compile_patterns(settings.exclude)
+        self._include = UrlPatterns(settings.include, '[host."..."] include')
+        self._exclude = UrlPatterns(settings.exclude, '[host."..."] exclude')
 
     def accepts(self, address: Address) -> bool:
         if self._paths and not address.path.startswith(self._paths):
             return False
-        if self._exclude is not None and self._exclude.match(address.url):
+        if self._exclude and self._exclude.match(address.url):
             return False
-        return self._include is None or self._include.match(address.url) is not None
-
-
-def _compile_patterns(globs: tuple[str, ...]) -> re.Pattern[str] | None:
-    """Return one pattern for many globs with `*` and `?`; those without a scheme match anywhere in the URL."""
-    if not globs:
-        return None
-    patterns = [glob if glob.startswith(("http:", "https:", "*")) else f"*{glob}*" for glob in globs]
-    return re.compile("|".join(fnmatch.translate(glob) for glob in patterns))
+        return not self._include or self._include.match(address.url)
 
 
 def _read_block_list(path: Path) -> frozenset[str]:

@@ -1,4 +1,7 @@
-"""RSS and Atom to a Page that is a list: entries as links with their titles and dates, enclosures as media."""
+"""RSS and Atom to a Page that is a list: entries as links with their titles and dates, enclosures as media.
+
+A feed with episodes to hear or watch is a podcast: it is indexed itself, since nothing else may name its files.
+"""
 
 import html
 import re
@@ -7,6 +10,7 @@ from typing import Final
 
 from periplus.discovery import Enclosure, Feed, FeedEntry, parse_feed
 from periplus.parse.link_collector import LinkCollector, resolve_url
+from periplus.parse.media_links import media_kind
 from periplus.parse.page_head import PageHead
 from periplus.parse.text_cleanup import language_code, one_line, paragraphs, parse_iso_date
 from periplus.records import LIST_KIND, FetchResult, Media, Page
@@ -17,11 +21,7 @@ __all__ = ["parse_feed_page", "strip_markup"]
 _MAX_MEDIA: Final = 500
 _TAGS: Final = re.compile(r"<[^<>]{0,2000}>")
 _MEDIA_SORTS: Final = frozenset({"audio", "video", "image"})
-_EXTENSIONS: Final = {
-    "audio": (".mp3", ".m4a", ".ogg", ".oga", ".opus", ".wav", ".flac"),
-    "video": (".mp4", ".m4v", ".webm", ".mov", ".ogv"),
-    "image": (".jpg", ".jpeg", ".png", ".gif", ".webp", ".avif"),
-}
+_EPISODE_SORTS: Final = frozenset({"audio", "video"})
 
 
 def strip_markup(markup: str, limit: int) -> str:
@@ -39,6 +39,7 @@ def parse_feed_page(result: FetchResult, settings: ParseSettings) -> Page | None
     entries = _EntryCollector(url, settings.max_links)
     for entry in feed.entries:
         entries.add(entry)
+    is_podcast = any(media.kind in _EPISODE_SORTS for media in entries.media.values())
     links = entries.links.collected(head.nofollow)
     changed = tuple(entries.changed.get(link.url, 0.0) for link in links)
     return Page(
@@ -49,7 +50,7 @@ def parse_feed_page(result: FetchResult, settings: ParseSettings) -> Page | None
         description=strip_markup(feed.description, 500),
         language=head.language or language_code(feed.language),
         kind=LIST_KIND,
-        noindex=True,
+        noindex=head.noindex or not is_podcast,
         nofollow=head.nofollow,
         published=_feed_date(feed),
         author=strip_markup(feed.author, 200),
@@ -84,8 +85,7 @@ class _EntryCollector:
         url = resolve_url(enclosure.url, self._base)
         sort = enclosure.media_type.partition("/")[0].lower()
         if sort not in _MEDIA_SORTS:
-            path = url.partition("?")[0].lower()
-            sort = next((sort for sort, extensions in _EXTENSIONS.items() if path.endswith(extensions)), "")
+            sort = media_kind(url)
         if url and sort and len(self.media) < _MAX_MEDIA:
             self.media.setdefault(url, Media(url, sort, text))
 

@@ -2,12 +2,17 @@
 
 from typing import Final
 
+import msgspec
+
 from periplus.discovery import parse_sitemap
+from periplus.parse.formats.feed_page import parse_feed_page
 from periplus.records import LIST_KIND, FetchResult, Link, Page
+from periplus.settings import ParseSettings
 
 __all__ = ["parse_list"]
 
 _MAX_LISTED: Final = 50_000
+_MEDIA_MARKS: Final = (b"enclosure", b"media:content")
 
 
 def parse_list(result: FetchResult) -> tuple[Page, str]:
@@ -24,4 +29,14 @@ def parse_list(result: FetchResult) -> tuple[Page, str]:
         feeds=sitemap.sitemaps[:_MAX_LISTED],
         changed=sitemap.changed[:_MAX_LISTED],
     )
-    return page, sitemap.problem
+    return _as_podcast(page, result), sitemap.problem
+
+
+def _as_podcast(page: Page, result: FetchResult) -> Page:
+    """Return a list with the title, text and media of a feed, if that has episodes to hear or watch."""
+    if not any(mark in result.body for mark in _MEDIA_MARKS):
+        return page
+    feed = parse_feed_page(result, ParseSettings())
+    if feed is None or feed.noindex:
+        return page
+    return msgspec.structs.replace(feed, links=page.links, changed=page.changed) if page.links else feed

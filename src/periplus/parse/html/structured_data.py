@@ -13,8 +13,9 @@ from periplus.parse.html.flat_page import FlatPage, RowKind
 from periplus.parse.html.media_extraction import extract_media
 from periplus.parse.kernels.html_state import ROW_BEGIN, ROW_END, ROW_NUMBER
 from periplus.parse.link_collector import make_resolver
+from periplus.parse.media_links import linked_media
 from periplus.parse.text_cleanup import one_line, parse_iso_date
-from periplus.records import Media
+from periplus.records import Link, Media
 
 __all__ = ["StructuredData", "extract_structured_data"]
 
@@ -92,6 +93,12 @@ class StructuredData:
         media = self.media.get(url)
         if url and (media is None or len(media.text) < len(text)):
             self.media[url] = Media(url, kind, text)
+
+    def add_linked_media(self, links: tuple[Link, ...]) -> None:
+        """Add what plain links lead to; what the page also embeds has its text from there."""
+        for media in linked_media(links):
+            if media.url not in self.media and len(self.media) < _MAX_MEDIA:
+                self.media[media.url] = media
 
 
 def extract_structured_data(flat: FlatPage, base: str) -> StructuredData:
