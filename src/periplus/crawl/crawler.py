@@ -194,7 +194,8 @@ class Crawler:
         statistics = self._state.statistics(
             self._requests.meter, 0 if self._closed else self._busy(), self._began, self._now()
         )
-        return msgspec.structs.replace(statistics, paused=self._limits.reason)
+        notes = statistics.notes + self._state.outlinks.hooks.notes()
+        return msgspec.structs.replace(statistics, notes=notes, paused=self._limits.reason)
 
     def _read_mail(self, now: float) -> None:
         """Accept links, seeds and robots.txt files that other shards have sent."""

@@ -44,6 +44,7 @@ class FetchProcessor:
         self.robots = RobotsExchange(state, fetcher, shard)
         self.meter = RateMeter()
         self._profanity = ProfanityFilter.read(settings.crawl)
+        state.outlinks.hooks.load()
         self.fetched = 0
         """Pages requested in this run."""
         self.observer: FetchObserver | None = None
@@ -91,6 +92,8 @@ class FetchProcessor:
         state, settings, request = self._state, self._settings, result.request
         record = make_page_record(result, settings.parse, state.duplicates, as_list, settings.crawl.forms > 0, parsed)
         record = state.outlinks.traps.classify(record, request.address.host)
+        if not as_list:
+            record = state.outlinks.hooks.visit_page(record, result)
         if self._profanity is not None:
             record = self._profanity.mark(record)
         stored = result if record.page is not None and not as_list else None

@@ -6,6 +6,7 @@ from typing import Final
 from periplus.crawl.focus.focus import Focus, crawl_rank
 from periplus.crawl.policies.crawl_scope import CrawlScope
 from periplus.crawl.policies.form_filler import FormFiller
+from periplus.crawl.policies.hooks import CrawlHooks
 from periplus.crawl.policies.host_table import HostTable
 from periplus.crawl.policies.traps import Traps
 from periplus.crawl.policies.url_filter import UrlFilter
@@ -64,6 +65,7 @@ class OutlinkExtractor:
         self.forms = FormFiller(settings.forms)
         self._hosts = hosts or HostTable({})
         self._filter = UrlFilter(settings, self._hosts)
+        self.hooks = CrawlHooks(settings.hooks)
         self.seeds = list(seeds)
         self._seed_keys = {seed.key for seed in self.seeds}
         self._scope = CrawlScope(settings.scope)
@@ -104,7 +106,7 @@ class OutlinkExtractor:
         probes = [probe] if probe is not None and self._settings.probe else []
         return [
             *probes,
-            *self._links(record, record.page, relevance, barren),
+            *self.hooks.visit_links(record, self._links(record, record.page, relevance, barren)),
             *self._canonical(record, record.page),
             *self._list_links(record, record.page),
             *(self._filled_forms(record, record.page) if record.page.forms else ()),

@@ -260,6 +260,10 @@ class CrawlSettings(Section, frozen=True):
         tuple[str, ...], Meta(description="Only hosts of these top-level domains, e.g. ch,de; none is no limit")
     ] = ()
     blocklist: Annotated[str, Meta(description="File of hosts and domains, one per line, that are never fetched")] = ""
+    hooks: Annotated[
+        tuple[str, ...],
+        Meta(description="Python objects, as 'module:object', whose on_page and on_link are called (crawling.md)"),
+    ] = ()
     log_mb: Annotated[
         int, Meta(description="Maximum size of the crawl log with its older part, in MB; 0 writes none", ge=0)
     ] = 100
