@@ -36,7 +36,7 @@ __all__ = ["SiteDemo", "SiteDemoAnswer", "open_site_demo"]
 DELAYS: Final = (0.005, 0.06, 0.12)
 """One way between the first and second, first and third, second and third site, in seconds."""
 _ASK_SECONDS: Final = 90.0
-_WAIT_SECONDS: Final = 300.0
+_WAIT_SECONDS: Final = 600.0
 _POLL_SECONDS: Final = 0.25
 _SETTLED_SECONDS: Final = 8.0
 _QUESTION_WORDS: Final = 4
@@ -137,6 +137,7 @@ class SiteDemo:
                 heartbeat_seconds=0.5,
                 liveness_seconds=8.0,
                 batch_seconds=0.5,
+                threshold_seconds=10.0,
                 deadline=20.0,
             ),
         )
@@ -232,7 +233,17 @@ class SiteDemo:
         placed = _size(folder / "site" / "masters.bin") // _ENTRY_BYTES - 1
         idle = 0 if state == "idle" and not waiting and not spooled and placed >= fetched > 0 else None
         documents = status.documents if status is not None and status.documents else None
-        return (idle, documents, placed, status.epoch if status is not None else None)
+        return (idle, documents, placed, self._agreed_epoch(name))
+
+    def _agreed_epoch(self, name: str) -> int | None:
+        """Return the epoch of the collection statistics that all sites were built with, as far as one knows; or None.
+
+        Its searcher knows the index of every site that is alive then: a query is answered by all that it needs.
+        """
+        status = self.status(name)
+        if status is None or not status.epoch:
+            return None
+        return status.epoch if all(peer.epoch == status.epoch for peer in status.peers) else None
 
     def measure(self) -> DemoMetrics:
         """Return what has been crawled, placed and exchanged so far."""
@@ -331,7 +342,10 @@ class SiteDemo:
         for pair, proxy in self._proxies.items():
             if name in pair:
                 proxy.mend()
-        return self._wait("all sites know each other", lambda: all(self._alive(site) == 2 for site in self.names))
+        return self._wait(
+            "all sites know each other",
+            lambda: all(self._alive(site) == 2 and self._agreed_epoch(site) is not None for site in self.names),
+        )
 
     def close(self) -> None:
         """End all sites."""
