@@ -4,7 +4,8 @@
     ├── SettingsError          a setting is unknown, of the wrong type or out of range
     ├── BadInput               something a person or a file gave us cannot be used
     │   ├── BadUrl             a string that is no URL, or one we do not fetch
-    │   └── BadFile            a file to import or evaluate that cannot be read
+    │   ├── BadFile            a file to import or evaluate that cannot be read
+    │   └── NotOwner           something that belongs to another publisher
     ├── DataError              the data folder cannot be used as it is
     │   ├── NothingHere        no pages, or no index, where some are needed
     │   ├── NewerFormat        written by a later version of Periplus
@@ -49,6 +50,7 @@ __all__ = [
     "MissingPart",
     "NewerFormat",
     "NoNetwork",
+    "NotOwner",
     "NothingHere",
     "Overloaded",
     "PeerFailed",
@@ -93,6 +95,10 @@ class BadUrl(BadInput):
 
 class BadFile(BadInput):
     """A file to import or to evaluate that cannot be read."""
+
+
+class NotOwner(BadInput):
+    """Something that another publisher has published, and only that one may change."""
 
 
 class DataError(PeriplusError):

@@ -14,8 +14,9 @@ from periplus.evaluate.comparison import Comparison, QueryChange
 from periplus.evaluate.experiment import Evaluation, Result
 from periplus.evaluate.report import record_quality
 from periplus.health import part
-from periplus.publish import DeletionList, Inbox
+from periplus.publish import ContentFiles, ContentPublisher, DeletionList, Inbox, Publication
 from periplus.serve.api_keys import ApiKeys
+from periplus.settings import Settings
 from periplus.signals import Click, Judgement, read_clicks, read_judgements, write_click, write_judgement
 from periplus.signals.popular_queries import PopularQueries
 
@@ -43,6 +44,20 @@ def write_deleted(folder: Path) -> None:
 def read_deleted(folder: Path) -> Any:
     """Return the list."""
     return plain(dict(DeletionList(folder).pages()))
+
+
+def write_published(folder: Path) -> None:
+    """Publish a text with all its metadata, and describe a film."""
+    publisher = ContentPublisher(folder, Settings().parse, lambda _: None)
+    publisher.publish(Publication("Tides", "High water.", "", "When", "Pytheas", "2026-05-31", ("sea",), "en"), "key")
+    publisher.publish(Publication("Film", url="http://harbour.test/film.mp4", description="Ships"))
+
+
+def read_published(folder: Path) -> Any:
+    """Return the content and its metadata."""
+    files = ContentFiles(folder)
+    names = sorted(path.stem for path in folder.glob("published/*/*.json"))
+    return [[plain(files.find(name)), (files.read(name) or b"").decode()] for name in names]
 
 
 def write_inbox(folder: Path) -> None:
@@ -119,6 +134,9 @@ def read_quality(folder: Path) -> Any:
 FORMATS = (
     GoldenFormat("keys", write_keys, read_keys),
     GoldenFormat("deleted", write_deleted, read_deleted),
+    GoldenFormat(
+        "published", write_published, read_published, tolerant=("published/urls/*",), unnumbered=("published/*/*",)
+    ),
     GoldenFormat("inbox", write_inbox, read_inbox, tolerant=("inbox/*",)),
     GoldenFormat("signals", write_signals, read_signals, tolerant=("*.jsonl",)),
     GoldenFormat(

@@ -145,20 +145,53 @@ def _choose(
     chars: int,
 ) -> list[tuple[int, int]]:
     """Choose one piece, or two of half its length if one does not have all words that the text has."""
-    first, last = _window(places, weights, max(4, chars // _TOKEN_CHARS), len(spans))
-    begin = _begin(text, spans, first, last, chars)
+    begin, first, last, aligned = _place(text, spans, places, weights, chars)
     end = _end(text, spans, begin, chars)
     half = chars // 2
-    if int(spans[last, 1]) - int(spans[first, 0]) > half or not any(map(len, _others(places, begin, end, len(spans)))):
+    if int(spans[last, 1]) - int(spans[begin if aligned else first, 0]) > half or not any(
+        map(len, _others(places, begin, end, len(spans)))
+    ):
         return [(begin, end)]
-    begin = _begin(text, spans, first, last, half)
+    begin = begin if aligned else _begin(text, spans, first, last, half)
     end = _end(text, spans, begin, half)
     others = _others(places, begin, end, len(spans))
-    first, last = _window(others, weights, max(4, half // _TOKEN_CHARS), len(spans))
-    start = _begin(text, spans, first, last, half)
+    start, first, last, _ = _place(text, spans, others, weights, half)
     stop = _end(text, spans, start, half)
     pieces = [(start, min(stop, begin)), (begin, end)] if first < begin else [(begin, end), (max(start, end), stop)]
     return [(pieces[0][0], pieces[1][1])] if pieces[0][1] == pieces[1][0] else pieces
+
+
+def _place(
+    text: bytes,
+    spans: npt.NDArray[np.int32],
+    places: Sequence[npt.NDArray[np.int64]],
+    weights: Sequence[float],
+    chars: int,
+) -> tuple[int, int, int, bool]:
+    """Give where the best piece begins, its first and last word, and whether it begins at a sentence."""
+    first, last = _window(places, weights, max(4, chars // _TOKEN_CHARS), len(spans))
+    found = sorted((n, word) for word, at in enumerate(places) for n in at[:_MOST_PLACES].tolist() if n < len(spans))
+    begins = sorted({0, *(begin for begin, _, _ in _sentences(text, spans))})
+    best, chosen, tried = 0.0, None, set[int]()
+    for i, (place, _) in enumerate(found[:256]):
+        start = max(begin for begin in begins if begin <= place)
+        if int(spans[place, 0]) - int(spans[start, 0]) > chars // 2 or start in tried:
+            continue
+        tried.add(start)
+        inside = [(n, word) for n, word in found[i:] if int(spans[n, 1]) - int(spans[start, 0]) <= chars]
+        words, bonus, before = set[int](), 0.0, -2
+        for n, word in inside:
+            if word not in words and n == before + 1:
+                bonus += 0.25 * weights[word]
+            words.add(word)
+            before = n
+        worth = sum(weights[word] for word in words)
+        if worth + bonus > best + 1e-9:
+            best, chosen = worth + bonus, (start, place, inside[-1][0] if inside else place, worth)
+    window = sum(weights[word] for word in {word for n, word in found if first <= n <= last})
+    if chosen is not None and chosen[3] >= 0.7 * window:
+        return (*chosen[:3], True)
+    return _begin(text, spans, first, last, chars), first, last, False
 
 
 def _others(places: Sequence[npt.NDArray[np.int64]], begin: int, end: int, tokens: int) -> list[npt.NDArray[np.int64]]:

@@ -66,8 +66,11 @@ def test_a_tab_sets_the_filter_of_the_query() -> None:
 
 def test_news_says_when_it_was_published() -> None:
     app = make_app(showing(day=20_000, fetched=20_400.0 * DAY), ServeSettings(threads=1))
-    assert 'datetime="2024-10-04T00:00:00+00:00" title="Published' in get(app, "/search?q=salt&tab=news").text
-    assert 'title="Fetched' in get(app, "/search?q=salt").text
+    for tab in ("news", "web"):
+        assert '<time datetime="2024-10-04">4 October 2024</time>' in get(app, f"/search?q=salt&tab={tab}").text
+    app = make_app(showing(day=20_400, fetched=20_400.5 * DAY), ServeSettings(threads=1))
+    assert "<time" in get(app, "/search?q=salt&tab=news").text
+    assert "<time" not in get(app, "/search?q=salt").text, "the day of the fetch is not the date of the page"
 
 
 def test_trending_pages_are_counted_without_identities(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from fake_searcher import FakeSearcher
 
 from periplus.errors import BadInput, DiskFailed, StorageFull
 from periplus.records import VisitReport
-from periplus.serve import Actions, ApiKeys, PublishReceipt, PublishRequest, make_app
+from periplus.serve import Actions, ApiKeys, Publisher, PublishReceipt, PublishRequest, UploadedFile, make_app
 from periplus.settings import ServeSettings
 from periplus.url import parse_address
 
@@ -26,12 +26,14 @@ class World:
         self.running = True
         self.keys = ApiKeys(None)
         self.secret = {role: self.keys.add(role, role) for role in ("publish", "report", "crawl", "admin")}
-        actions = Actions(self.publish, self.done.append, self.report, self)
+        actions = Actions(self.publish, lambda given, _: self.done.append(given), self.report, self)
         self.app = make_app(FakeSearcher(), ServeSettings(threads=1, **settings), actions, self.keys)
 
-    def publish(self, given: PublishRequest) -> PublishReceipt:
+    def publish(self, given: PublishRequest, publisher: Publisher, file: UploadedFile | None) -> PublishReceipt:
+        assert publisher.name
+        assert file is None
         self.done.append(given)
-        return PublishReceipt("00000000000000ab", given.url or "https://published.invalid/ab")
+        return PublishReceipt("ab" * 32, given.url or "https://published.invalid/ab", "00000000000000ab")
 
     def report(self, seen: Sequence[VisitReport]) -> tuple[int, int]:
         good = [one for one in seen if one.url.startswith("http") and "." in one.url]
@@ -68,8 +70,11 @@ def test_publishing() -> None:
     answer = send(world.app, "/api/publish", PAGE, world.secret["publish"])
     assert answer.status == 201
     assert answer.json == {
-        "id": "00000000000000ab",
+        "id": "ab" * 32,
         "url": "https://published.invalid/ab",
+        "content": "/c/" + "ab" * 32,
+        "changed": True,
+        "key": "00000000000000ab",
         "cached": "/cached/00000000000000ab",
     }
     assert world.done[0].tags == ("sea",)
@@ -266,7 +271,7 @@ def test_keys_are_stored_as_digests(tmp_path: Path) -> None:
 
 
 def test_the_disk_limit_is_reported_as_insufficient_storage() -> None:
-    def publish(request: PublishRequest) -> PublishReceipt:
+    def publish(*_: Any) -> PublishReceipt:
         raise StorageFull("The page needs about 1 MB, and there is room for 0 MB.", "Raise limits.disk_gb.")
 
     keys = ApiKeys(None)
@@ -280,7 +285,7 @@ def test_the_disk_limit_is_reported_as_insufficient_storage() -> None:
 def test_a_full_disk_is_reported_without_its_path() -> None:
     world = World()
 
-    def full(given: PublishRequest) -> PublishReceipt:
+    def full(*_: Any) -> PublishReceipt:
         raise DiskFailed("The disk is full: cannot write /secret/inbox.", "Free some space.")
 
     app = make_app(FakeSearcher(), ServeSettings(), Actions(publish=full), world.keys)

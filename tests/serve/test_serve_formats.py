@@ -184,7 +184,7 @@ class Plain(FakeSearcher):
 def test_filters_show_only_where_they_apply() -> None:
     text = get(APP, "/search?q=salt").text
     assert 'name="lang"' in text
-    assert '<option value="ja">ja</option>' in text
+    assert '<option value="ja">Japanese</option>' in text
     assert "Services" in text
     plain = get(make_app(Plain(), ServeSettings()), "/search?q=salt").text
     assert 'name="lang"' not in plain

@@ -15,10 +15,13 @@ from hypothesis import strategies as st
 
 import periplus.serve
 from periplus.records import ResultPage
+from periplus.search.presentation.card_types import _WANTED as CARD_TYPES
+from periplus.search.presentation.card_types import FACT_LABELS
 from periplus.serve import make_app
 from periplus.serve.instant.weather import _SKIES
 from periplus.serve.pages.locales import LOCALES, choose_locale, load_locale
 from periplus.serve.pages.media_tab import _NAMES
+from periplus.serve.pages.reason_labels import LABELS
 from periplus.serve.pages.site_pages import _REASONS
 from periplus.settings import ServeSettings
 
@@ -34,7 +37,11 @@ def translated_texts() -> set[str]:
     for path in (*FOLDER.glob("*.html"), *FOLDER.parent.rglob("*.py")):
         texts |= {match[1] or match[2] for match in call.finditer(path.read_text("utf-8"))}
     return (
-        texts | set(_REASONS.values()) | {name for _, name in _SKIES} | set(_NAMES.values()) | {"Published", "Fetched"}
+        texts
+        | set(_REASONS.values())
+        | {name for _, name in _SKIES}
+        | set(_NAMES.values())
+        | {"today", "yesterday", *LABELS, *FACT_LABELS.values(), *CARD_TYPES}
     )
 
 

@@ -108,7 +108,7 @@ def test_results_show_title_trail_snippet_and_counts() -> None:
 
 def test_estimates_and_partial_answers_say_so() -> None:
     assert "About 12,300 results in" in read(page("/search?q=x", FakeSearcher(total=12_300)))
-    assert "incomplete: the time limit was reached" in read(page("/search?q=partial"))
+    assert "there may be more: the search ran out of time" in read(page("/search?q=partial"))
     assert "incomplete" not in read(page("/search?q=salt"))
 
 
@@ -138,7 +138,7 @@ def test_explanations_are_shown_on_request() -> None:
     assert explained.text.count("<details") == 10
     assert explained.text.count('<details class="why" open>') == 1
     assert "words in the title" in read(explained)
-    assert "−0.40" in read(explained)
+    assert "−5%" in read(explained)
 
 
 def test_pages_are_links() -> None:
@@ -164,7 +164,7 @@ def test_no_results_offers_to_drop_a_word() -> None:
     assert 'href="/search?q=here"' in answer.text
     assert 'href="/search?q=nothing"' not in answer.text, "that one finds nothing either"
     lost = page("/search?q=nothing+nothings")
-    assert "Try another word" in read(lost)
+    assert "Try other words" in read(lost)
     assert "Search again without" not in read(lost)
 
 

@@ -149,13 +149,13 @@ class Engine:
         """
         from periplus.app.disk_estimates import PublicationRoom
         from periplus.index import LiveIndex
-        from periplus.publish import Inbox, make_published_record, publish_pending
+        from periplus.publish import ContentPublisher, Inbox, Publication, publish_pending
 
-        record = make_published_record(title, content, url, description, author, date, tuple(tags), language)
         data = DataFolder(open_data_folder(self.folder, create=True))
-        PublicationRoom(self.folder, self.settings).require(len(content))
+        PublicationRoom(self.folder, self.settings).require(2 * len(content))
         inbox = Inbox(self.folder)
-        inbox.add_record(record)
+        given = Publication(title, content, url, description, author, date, tuple(tags), language)
+        published = ContentPublisher(self.folder, self.settings.parse, inbox.add_record).publish(given, owns_all=True)
         searchable = False
         with contextlib.suppress(FolderInUse):
             with (
@@ -166,7 +166,7 @@ class Engine:
                     pass
                 inbox.move_to_store(self.settings.store)
             searchable = True
-        return PublishedPage(f"{record.key:016x}", record.url, searchable)
+        return PublishedPage(published.metadata.id, published.metadata.url, searchable)
 
     def delete(self, url: str | Iterable[str]) -> DeletionReport:
         """Delete pages permanently: no crawl, import or publication brings them back until `restore`."""

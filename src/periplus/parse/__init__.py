@@ -11,6 +11,7 @@ body. Nothing raises, and nothing takes more than about a second, whatever the b
     write_markdown these as Markdown
     extract_forms  the forms of a page that a crawl may fill in
     parse_list     a sitemap or a feed as a page of links
+    detect_content_type  the content type of a body, by its bytes where they decide
     needs_process  whether a body is parsed in a process of its own; ParserPool and ParseJob do so
     PARSERS        the table from content type to parser; a new format adds a module and a line
 
@@ -22,6 +23,7 @@ from periplus.parse.dispatch import PARSERS, is_supported, needs_process, parse
 from periplus.parse.formats.list_page import parse_list
 from periplus.parse.html.form_extraction import extract_forms
 from periplus.parse.html.structured_text import TextBlock, structure_html, write_markdown
+from periplus.parse.mime_sniffing import detect_content_type
 from periplus.parse.page_description import main_text
 from periplus.parse.sandbox.parse_job import ParseJob
 from periplus.parse.sandbox.parser_pool import ParsedDocument, ParserPool
@@ -32,6 +34,7 @@ __all__ = [
     "ParsedDocument",
     "ParserPool",
     "TextBlock",
+    "detect_content_type",
     "extract_forms",
     "is_supported",
     "main_text",

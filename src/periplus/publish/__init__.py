@@ -1,24 +1,34 @@
 """Documents given by people and programs: the inbox, the publisher that feeds a live index, deletions that last.
 
-In: pages handed in through the API or the command line. Out: the same pages in the store and in the index.
-`make_published_record` checks a page; `Inbox` holds it from its acknowledgement until it is in both; `publish_pending`
-moves what is pending into a live index, `publish_all` all of it, `background_publisher` does so from a thread of its
-own, and `PublicationStore` is the store that it ends in. `DeletionList` holds the pages that no build indexes.
+In: pages handed in through the API, the form or the command line. Out: the same pages in the store and in the index.
+`ContentPublisher` takes text, a file or a URL with its metadata, and keeps it by the SHA-256 of its content
+(`ContentFiles`); `make_published_record` checks a page; `Inbox` holds it from its acknowledgement until it is in both;
+`publish_pending` moves what is pending into a live index, `publish_all` all of it, `background_publisher` does so from
+a thread of its own, and `PublicationStore` is the store that it ends in. `DeletionList` holds the pages that no build
+indexes.
 """
 
+from periplus.publish.content_files import ContentFiles, ContentMetadata
+from periplus.publish.content_publisher import ContentPublisher, Publication, PublishedContent
 from periplus.publish.deletions import DeletionList
 from periplus.publish.inbox import Inbox, InboxStatistics
-from periplus.publish.publication import make_published_record
+from periplus.publish.publication import content_id, make_published_record
 from periplus.publish.publication_store import PublicationStore
 from periplus.publish.publisher import StoreMover, background_publisher, publish_all, publish_pending, warm_publisher
 
 __all__ = [
+    "ContentFiles",
+    "ContentMetadata",
+    "ContentPublisher",
     "DeletionList",
     "Inbox",
     "InboxStatistics",
+    "Publication",
     "PublicationStore",
+    "PublishedContent",
     "StoreMover",
     "background_publisher",
+    "content_id",
     "make_published_record",
     "publish_all",
     "publish_pending",

@@ -1,7 +1,9 @@
 """What may be published: the fields of a page, their bounds, and the fetch record that a page becomes."""
 
+import hashlib
 import re
 import time
+from datetime import date as calendar_date
 from typing import Final
 
 from periplus.errors import BadInput
@@ -9,7 +11,7 @@ from periplus.hashing import fingerprint
 from periplus.records import FetchRecord, Outcome, Page
 from periplus.url import parse_address
 
-__all__ = ["MAX_LENGTHS", "MAX_TAGS", "make_published_record"]
+__all__ = ["MAX_LENGTHS", "MAX_TAGS", "PUBLISHED_HOST", "check_date", "content_id", "make_published_record"]
 
 _MAX_TEXT: Final = 500_000
 """Longer text is cut, as that of a crawled page is."""
@@ -24,8 +26,31 @@ MAX_LENGTHS: Final = {
 }
 """The most characters of each field."""
 MAX_TAGS: Final = 100
+PUBLISHED_HOST: Final = "published.invalid"
+"""The host of content without an address on the web: a name that no site can have."""
+_DATE: Final = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?(?:T[0-9:.+Z-]{1,25})?")
 _CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 """Control characters, other than tabs and ends of lines."""
+
+
+def content_id(content: bytes) -> str:
+    """Return the id of some content: its SHA-256 in hexadecimal digits."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def check_date(text: str) -> str:
+    """Return a date as it is stored, '' for none; raise `BadInput` for what is no date of ISO 8601."""
+    text = text.strip()
+    if not text:
+        return ""
+    match = _DATE.fullmatch(text)
+    try:
+        if match:
+            calendar_date(int(match[1]), int(match[2] or 1), int(match[3] or 1))
+            return text if match[3] else f"{match[1]}-{match[2] or '01'}-01"
+    except ValueError:
+        pass
+    raise BadInput(f"'{text[:40]}' is not a date.", "Write it as 2026, 2026-05 or 2026-05-31.")
 
 
 def make_published_record(
@@ -37,11 +62,16 @@ def make_published_record(
     date: str = "",
     tags: tuple[str, ...] = (),
     language: str = "",
+    *,
+    kind: str = "text/plain",
+    identifier: str = "",
 ) -> FetchRecord:
     """Return the fetch record of a published page.
 
-    Raise `BadUrl` for an invalid URL, and `BadInput` for a field that is too long or has control characters. Without a
-    URL it gets one in a reserved name space, derived from its content.
+    kind, identifier: the type and the id of what was uploaded; `text` is then what was read from it, '' for media.
+    Raise `BadUrl` for an invalid URL, and `BadInput` for no content, for a field that is too long or has control
+    characters, and for a date that is none. Without a URL it gets one in a reserved name space, derived from its
+    content. Description, author and tags are searched like headings and emphasis.
     """
     if len(tags) > MAX_TAGS:
         raise BadInput(f"There are {len(tags):,} tags.", f"Send at most {MAX_TAGS}.")
@@ -50,17 +80,21 @@ def make_published_record(
         _check_length(name, value)
     for name, value in (*fields.items(), ("language", language), ("content", text), ("tags", "".join(tags))):
         _check_characters(name, value)
+    if not text.strip() and not identifier:
+        raise BadInput("There is no content.", "Send some text, or a file.")
     content = f"{title}\n{text}".encode("utf-8", "replace")
-    address = parse_address(url) if url else parse_address(f"https://published.invalid/{fingerprint(content):016x}")
+    own = identifier or content_id(text.encode("utf-8", "replace"))
+    address = parse_address(url or f"https://{PUBLISHED_HOST}/{own}")
     page = Page(
         url=address.url,
         title=title,
-        emphasis=tuple(tags),
+        headings=(description,) if description and text.strip() else (),
+        emphasis=(*tags, *filter(None, (author,))),
         text=text[:_MAX_TEXT],
         description=description,
         language=language.strip().lower(),
-        kind="text/plain",
-        published=date,
+        kind=kind,
+        published=check_date(date),
         author=author,
     )
     return FetchRecord(

@@ -105,6 +105,11 @@ class Card(msgspec.Struct, frozen=True):
     url: str
     text: str
     facts: tuple[tuple[str, str], ...]
+    """Names, as people say them, and values."""
+    kind: str = ""
+    """'Person', 'Organization', 'Place', 'Book', 'Film', 'Software', 'Event', 'Recipe', or '' for anything else."""
+    image: str = ""
+    """URL of the image that the page states, or ''."""
 
 
 class ResultPage(msgspec.Struct, frozen=True):

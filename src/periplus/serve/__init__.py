@@ -14,11 +14,14 @@ third-party code runs in the browser.
 from periplus.serve.actions import (
     Actions,
     ClickEvent,
+    ContentLike,
     CrawlLike,
     HealthReport,
     JudgementRequest,
+    Publisher,
     PublishReceipt,
     PublishRequest,
+    UploadedFile,
 )
 from periplus.serve.api.result_formats import as_json
 from periplus.serve.api_keys import ROLES, ApiKeys
@@ -34,6 +37,7 @@ __all__ = [
     "ApiKeys",
     "CachedPageLike",
     "ClickEvent",
+    "ContentLike",
     "CrawlLike",
     "HealthReport",
     "IndexPartsLike",
@@ -41,10 +45,12 @@ __all__ = [
     "PageStatusLike",
     "PublishReceipt",
     "PublishRequest",
+    "Publisher",
     "ResponseCache",
     "SearcherLike",
     "ServerResources",
     "StatisticsLike",
+    "UploadedFile",
     "as_json",
     "background_server",
     "make_app",

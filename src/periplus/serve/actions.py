@@ -9,15 +9,26 @@ from msgspec import Meta
 from periplus.health import PartHealth
 from periplus.records import VisitReport
 
-__all__ = ["Actions", "ClickEvent", "CrawlLike", "HealthReport", "JudgementRequest", "PublishReceipt", "PublishRequest"]
+__all__ = [
+    "Actions",
+    "ClickEvent",
+    "ContentLike",
+    "CrawlLike",
+    "HealthReport",
+    "JudgementRequest",
+    "PublishReceipt",
+    "PublishRequest",
+    "Publisher",
+    "UploadedFile",
+]
 
 
 class PublishRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A page to publish."""
 
-    title: str
-    content: str
-    """Plain text."""
+    title: str = ""
+    content: str = ""
+    """Plain text; '' to describe what is at a URL."""
     url: str = ""
     """Its address on the web; a page without one exists only in this index."""
     description: str = ""
@@ -32,8 +43,40 @@ class PublishReceipt(msgspec.Struct, frozen=True):
     """Where a published page can be found."""
 
     id: str
-    """The fingerprint of its URL, 16 hexadecimal digits."""
+    """The SHA-256 of its content, 64 hexadecimal digits."""
     url: str
+    key: str = ""
+    """The fingerprint of its URL, 16 hexadecimal digits: the key of its cached copy."""
+    changed: bool = True
+    """False if the same had been published before."""
+
+
+class UploadedFile(NamedTuple):
+    """A file to publish."""
+
+    name: str
+    data: bytes
+
+
+class Publisher(NamedTuple):
+    """Who publishes."""
+
+    name: str = ""
+    """Identifies the key."""
+    owns_all: bool = False
+    """Whether it may change what others have published."""
+
+
+class ContentLike(Protocol):
+    """Published content."""
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What is known about it: id, type, title and so on."""
+
+    @property
+    def content(self) -> bytes:
+        """As it was published."""
 
 
 class JudgementRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -95,9 +138,10 @@ class HealthReport(NamedTuple):
 class Actions(NamedTuple):
     """The actions of a server; None for one that is not available."""
 
-    publish: Callable[[PublishRequest], PublishReceipt] | None = None
-    unpublish: Callable[[str], None] | None = None
-    """Remove a published page, by its id."""
+    publish: Callable[..., PublishReceipt] | None = None
+    """Publish a `PublishRequest`, given who does it (`Publisher`), and the `UploadedFile` that it describes or None."""
+    unpublish: Callable[..., None] | None = None
+    """Remove a published page, by its id or its key, given who does it."""
     report: Callable[[Sequence[VisitReport]], tuple[int, int]] | None = None
     """Record visits; return how many were accepted and how many rejected. A submitted URL is recorded as one visit."""
     crawl: CrawlLike | None = None
@@ -115,3 +159,5 @@ class Actions(NamedTuple):
     """Return how the parts of the program are; it reads files."""
     crawl_metrics: Callable[[], str] | None = None
     """Return the metrics of the crawl that runs, in the text format of Prometheus; it reads a file."""
+    published: Callable[[str], ContentLike | None] | None = None
+    """Return published content, by its id; it reads files."""

@@ -37,11 +37,13 @@ from periplus.serve.middleware.response_headers import UnhandledErrorMiddleware
 from periplus.serve.middleware.search_middleware import Handlers, SearchMiddleware
 from periplus.serve.middleware.slow_query_log import SlowQueryLog
 from periplus.serve.pages.page_handlers import PageHandlers
-from periplus.serve.pages.page_templates import PageRenderer, read_assets
+from periplus.serve.pages.page_templates import PageRenderer
 from periplus.serve.pages.result_pages import PageExtras, ResultRenderer
 from periplus.serve.pages.site_pages import SiteHandlers
+from periplus.serve.pages.static_files import read_assets
 from periplus.serve.pages.trending_pages import TrendingPages
 from periplus.serve.protocols import SearcherLike
+from periplus.serve.publishing.publish_pages import PublishHandlers
 from periplus.serve.response_cache import ResponseCache
 from periplus.serve.routes import ROUTES
 from periplus.serve.routing import make_routes
@@ -110,7 +112,7 @@ def make_app(
     reporters = ReporterHasher(keys, ClientAddresses(settings))
     metrics, log = Metrics(*(shared_metrics or ())), AccessLog(settings.access_log)
     renderer, trending, queries = (
-        PageRenderer(assets),
+        PageRenderer(assets, lambda: actions.publish is not None and auth.allows_publishing()),
         TrendingPages(searcher, actions.trending),
         QueryCounter(searcher),
     )
@@ -127,6 +129,7 @@ def make_app(
         "writes": WriteHandlers(actions, reporters),
         "ratings": RatingHandlers(auth, actions, settings.clicks, reporters),
         "sites": SiteHandlers(executor, renderer, auth, actions, settings.submissions),
+        "publish": PublishHandlers(renderer, auth, actions, settings.upload_mb << 20),
         "weather": weather,
         "admin": admin,
         "passages": PassageHandlers(searcher, executor),

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from periplus.errors import BadInput
 
-__all__ = ["MAX_BODY_BYTES", "encode_json", "json_response", "read_form", "read_form_bytes", "read_json"]
+__all__ = ["MAX_BODY_BYTES", "encode_json", "json_response", "read_body", "read_form", "read_form_bytes", "read_json"]
 
 T = TypeVar("T")
 
@@ -45,6 +45,11 @@ async def read_form_bytes(request: Request, limit: int = MAX_BODY_BYTES) -> byte
     """Return the fields of a form as they were sent; none if there is neither a body nor a type of one."""
     if "content-type" in request.headers or request.headers.get("content-length", "0") != "0":
         _check_type(request, _FORM)
+    return await _read(request, limit)
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """Return a body of any type; raise `HTTPException` (413) if it has more than `limit` bytes."""
     return await _read(request, limit)
 
 

@@ -29,7 +29,7 @@ _WRITES: Final = (
         ("publish",),
         "publish",
         body=object_schema(
-            ("title", "content"),
+            (),
             title=text(1000),
             content=text(1_000_000),
             url=text(2048),
@@ -40,7 +40,7 @@ _WRITES: Final = (
             language=text(2),
         ),
         responses={
-            201: "its id, URL and cached copy",
+            201: "its id (SHA-256 of the content), URL, content and cached copy",
             503: "the index is being built; try again later",
             507: "the disk limit leaves no room for it",
         }
@@ -56,7 +56,15 @@ _WRITES: Final = (
         "Remove a published page",
         ("publish",),
         "publish",
-        parameters=(Parameter("id", "16 hexadecimal digits", text(16, pattern="^[0-9a-f]{16}$"), True, "path"),),
+        parameters=(
+            Parameter(
+                "id",
+                "the id of the content, or the key of the page",
+                text(64, pattern="^([0-9a-f]{16}|[0-9a-f]{64})$"),
+                True,
+                "path",
+            ),
+        ),
         responses={200: "removed", 400: "no page has this id", 404: "not an id", 503: "try again later"}
         | TOO_MANY
         | _UNAUTHORIZED
@@ -199,6 +207,11 @@ _PAGES: Final = (
     Route("GET", "/add", "sites.add", media_types=_HTML),
     Route("POST", "/add", "sites.submit", media_types=_HTML),
     Route("GET", "/why-not", "sites.why_not", media_types=_HTML),
+    Route("GET", "/publish", "publish.form", media_types=_HTML),
+    Route("POST", "/publish", "publish.submit", "", (), "publish", Access.SESSION, media_types=_HTML),
+    Route("POST", "/publish/login", "publish.login", media_types=_HTML),
+    Route("POST", "/publish/logout", "publish.logout", "", (), "publish", Access.SESSION, media_types=_HTML),
+    Route("GET", "/c/{id}", "publish.content", media_types=_HTML),
     Route("GET", "/weather", "weather.page", media_types=_HTML),
     Route("GET", "/opensearch.xml", "pages.opensearch", media_types=("application/opensearchdescription+xml",)),
     Route("GET", "/favicon.svg", "pages.static", media_types=("image/svg+xml",)),

@@ -35,6 +35,9 @@ class ServeSettings(Section, frozen=True):
             gt=0,
         ),
     ] = 0.5
+    upload_mb: Annotated[
+        int, Meta(description="Maximum size of a file that is published by the form, in MB", ge=1, le=1_000)
+    ] = 16
     max_connections: Annotated[
         int,
         Meta(

@@ -12,7 +12,7 @@ from periplus.settings import Settings
 
 if TYPE_CHECKING:
     from periplus.cluster import Broker, ClusterKey
-    from periplus.serve import PublishReceipt, PublishRequest, ServerResources
+    from periplus.serve import Publisher, PublishReceipt, PublishRequest, ServerResources, UploadedFile
 
 __all__ = ["OPENED_SUFFIX", "open_broker_server", "serve_broker"]
 
@@ -61,11 +61,15 @@ class _BrokerActions:
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
 
-    def publish(self, request: "PublishRequest") -> "PublishReceipt":
+    def publish(
+        self, request: "PublishRequest", publisher: "Publisher", file: "UploadedFile | None" = None
+    ) -> "PublishReceipt":
         """Publish a page in the shard that owns its host; it is durable when this returns."""
-        from periplus.publish import make_published_record
+        from periplus.publish import content_id, make_published_record
         from periplus.serve import PublishReceipt
 
+        if file is not None:
+            raise BadInput("Files cannot be published to a cluster.", "Send their text.")
         record = make_published_record(
             request.title,
             request.content,
@@ -77,10 +81,11 @@ class _BrokerActions:
             request.language,
         )
         self._broker.publish(record)
-        return PublishReceipt(f"{record.key:016x}", record.url)
+        identifier = content_id(request.content.encode("utf-8", "replace"))
+        return PublishReceipt(identifier, record.url, f"{record.key:016x}")
 
-    def unpublish(self, identifier: str) -> None:
-        """Withdraw a published page, by the id that publishing it returned."""
+    def unpublish(self, identifier: str, publisher: "Publisher") -> None:
+        """Withdraw a published page, by the key that publishing it returned."""
         page = self._broker.cached_page(int(identifier, 16))
         if page is None:
             raise BadInput("There is no such page.", "Give the id that publishing it returned.")

@@ -4,7 +4,7 @@ import functools
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
@@ -17,7 +17,16 @@ from periplus.settings import FetchSettings, Settings
 if TYPE_CHECKING:
     from periplus.crawl import CrawlControl
     from periplus.records import FetchRecord, VisitReport
-    from periplus.serve import Actions, ClickEvent, HealthReport, JudgementRequest, PublishReceipt, PublishRequest
+    from periplus.serve import (
+        Actions,
+        ClickEvent,
+        HealthReport,
+        JudgementRequest,
+        Publisher,
+        PublishReceipt,
+        PublishRequest,
+        UploadedFile,
+    )
 
 __all__ = ["fetch_service", "server_actions"]
 
@@ -29,6 +38,12 @@ _PUBLISHERS: Final = ("publisher", "indexer", "index-publish", "publication-stor
 _PATIENCE: Final = 5.0
 """Seconds for which they may fail before pages are refused."""
 _HEALTH_SECONDS: Final = 1.0
+_ID_DIGITS: Final = 64
+
+
+class _PublishedContent(NamedTuple):
+    metadata: dict[str, Any]
+    content: bytes
 
 
 Submission = Callable[["FetchRecord"], "FetchRecord | None"]
@@ -55,6 +70,7 @@ def server_actions(folder: Path, searcher: Any, settings: Settings, submit: Subm
         actions.quality_reports,
         actions.health,
         actions.crawl_metrics,
+        published=actions.published,
     )
 
 
@@ -62,22 +78,25 @@ class _FolderActions:
     """Changes to one data folder; packages are imported by the first call that needs them."""
 
     def __init__(self, folder: Path, searcher: Any, settings: Settings, submit: Submission | None) -> None:
-        from periplus.publish import Inbox
+        from periplus.publish import ContentPublisher, Inbox
 
         self._submit = submit
         self._folder = folder
         self._searcher = searcher
         self._inbox = Inbox(folder)
+        self._contents = ContentPublisher(folder, settings.parse, self._add)
         self._room = PublicationRoom(folder, settings)
         self._refused: tuple[float, str] = (0.0, "")
 
-    def publish(self, request: "PublishRequest") -> "PublishReceipt":
+    def publish(
+        self, request: "PublishRequest", publisher: "Publisher", file: "UploadedFile | None" = None
+    ) -> "PublishReceipt":
         """Put a page into the inbox; raise `StorageFull` if the disk limit leaves no room for it."""
-        from periplus.publish import make_published_record
+        from periplus.publish import Publication
         from periplus.serve import PublishReceipt
 
         self._check_publisher()
-        record = make_published_record(
+        publication = Publication(
             request.title,
             request.content,
             request.url,
@@ -86,10 +105,20 @@ class _FolderActions:
             request.date,
             request.tags,
             request.language,
+            file.data if file else b"",
+            file.name if file else "",
         )
-        self._room.require(len(request.content))
-        self._add(record)
-        return PublishReceipt(f"{record.key:016x}", record.url)
+        self._room.require(2 * len(request.content) + len(publication.file))
+        published = self._contents.publish(publication, publisher.name, publisher.owns_all)
+        metadata = published.metadata
+        return PublishReceipt(metadata.id, metadata.url, f"{published.key:016x}", published.changed)
+
+    def published(self, identifier: str) -> "_PublishedContent | None":
+        """Return published content, by its id."""
+        metadata, content = self._contents.find(identifier), self._contents.read(identifier)
+        if metadata is None or content is None:
+            return None
+        return _PublishedContent(msgspec.to_builtins(metadata), content)
 
     def _add(self, record: "FetchRecord") -> None:
         """Send a page, or the deletion of one, to whoever indexes it; durable when this returns."""
@@ -125,14 +154,19 @@ class _FolderActions:
         except OSError:
             return ""
 
-    def unpublish(self, identifier: str) -> None:
-        """Remove a published page, by the id that publishing it returned."""
+    def unpublish(self, identifier: str, publisher: "Publisher") -> None:
+        """Remove a published page, by the id that publishing it returned, or by the key of its cached copy."""
         from periplus.errors import BadInput
         from periplus.records import FetchRecord, Outcome
         from periplus.url import parse_address
 
-        key = int(identifier, 16)
-        page = self._inbox.find_record(key) or self._searcher.cached_page(key)
+        by_content = len(identifier) == _ID_DIGITS
+        content = self._contents.find(identifier) if by_content else self._contents.find_url(int(identifier, 16))
+        if content is not None:
+            self._contents.remove(content, publisher.name, publisher.owns_all)
+            return
+        key = 0 if by_content else int(identifier, 16)
+        page = None if by_content else self._inbox.find_record(key) or self._searcher.cached_page(key)
         if page is None:
             raise BadInput("There is no such page.", "Give the id that publishing it returned.")
         address = parse_address(page.url)

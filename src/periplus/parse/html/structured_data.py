@@ -42,7 +42,10 @@ _MEDIA_META: Final = {
 _MEDIA_TEXTS: Final = frozenset({"og:image:alt", "twitter:image:alt"})
 _PROPERTIES: Final = (
     "@type headline name description datePublished dateModified genre sku isbn price priceCurrency ratingValue "
-    "startDate endDate servesCuisine telephone streetAddress addressLocality addressCountry duration numberOfPages"
+    "startDate endDate servesCuisine telephone streetAddress addressLocality addressCountry duration numberOfPages "
+    "birthDate deathDate jobTitle nationality award legalName foundingDate numberOfEmployees openingHours elevation "
+    "inLanguage countryOfOrigin applicationCategory operatingSystem softwareVersion programmingLanguage license "
+    "codeRepository prepTime cookTime totalTime recipeYield recipeCategory recipeCuisine calories"
 )
 _ENTITIES: Final = (
     "author",
@@ -54,7 +57,11 @@ _ENTITIES: Final = (
     "manufacturer",
     "offers",
     "location",
+    *("birthPlace", "deathPlace", "affiliation", "worksFor", "alumniOf", "founder", "containedInPlace"),
+    *("actor", "productionCompany", "organizer"),
 )
+_NESTED: Final = ("address", "nutrition")
+"""Entities whose own properties are facts of the page."""
 _MAX_LINKS: Final = 5_000
 _MAX_SCRIPTS: Final = 8
 _MAX_TABLES: Final = 1_000
@@ -165,9 +172,13 @@ def _read_json_ld(text: bytes, data: StructuredData) -> None:
 
 def _read_node(node: dict[str, Any], data: StructuredData) -> None:
     for key in _PROPERTIES.split():
-        value = node.get(key)
+        value = _first(node.get(key))
         if isinstance(value, str | int | float) and not isinstance(value, bool):
             data.add_fact(key.lstrip("@"), str(value))
+    for nested in (_first(node.get(name)) for name in _NESTED):
+        for key in _PROPERTIES.split() if isinstance(nested, dict) else ():
+            if not key.startswith("@") and isinstance(nested.get(key), str):
+                data.add_fact(key, nested[key])
     for key in _ENTITIES:
         for entity in _as_list(node.get(key))[:3]:
             name = entity.get("name") or entity.get("price") if isinstance(entity, dict) else entity
@@ -178,6 +189,10 @@ def _read_node(node: dict[str, Any], data: StructuredData) -> None:
     data.published = data.published or parse_iso_date(str(node.get("datePublished") or ""))
     if node.get("isAccessibleForFree") in (False, "False", "false"):
         data.is_free = False
+
+
+def _first(value: Any) -> Any:
+    return value[0] if isinstance(value, list) and value else value
 
 
 def _as_list(value: Any) -> list[Any]:

@@ -93,7 +93,29 @@ class QueryAnswerer:
             corrected = self._search_correction(backend, parsed.tree, plan, query, timer, budget)
             if corrected is not None:
                 return corrected
-        return self._answer(backend, parsed, plan, query, timer, budget)
+        page = self._answer(backend, parsed, plan, query, timer, budget)
+        if page.hits or page.partial or page.hidden or query.verbatim or query.start or not page.corrections:
+            return page
+        return self._answer_correction(backend, page.corrections, query, timer, budget) or page
+
+    def _answer_correction(
+        self,
+        backend: SearchBackend,
+        corrections: tuple[str, ...],
+        query: Query,
+        timer: _StageTimer,
+        budget: QueryBudget,
+    ) -> ResultPage | None:
+        """Return the answer to the first correction of a query that finds nothing, if a page has all its words."""
+        parsed = parse_query(corrections[0])
+        if parsed.tree is None or budget.skips("correction"):
+            return None
+        other = msgspec.structs.replace(query, words=corrections[0], verbatim=True)
+        page = self._answer(backend, parsed, backend.plan(parsed, other), other, timer, budget)
+        timer.end_stage("correction")
+        if all(hit.missing for hit in page.hits):
+            return None
+        return msgspec.structs.replace(page, query=query, corrections=corrections, showing_for=corrections[0])
 
     def _search_correction(
         self,

@@ -12,7 +12,7 @@ import numpy as np
 
 from periplus.accel import njit
 
-__all__ = ["BEFORE", "BEHIND", "LONG", "QUESTION", "TYPICAL", "find_sentences", "score_sentences"]
+__all__ = ["BEFORE", "BEHIND", "LONG", "QUESTION", "TYPICAL", "end_of_sentence", "find_sentences", "score_sentences"]
 
 BEFORE = 0.4
 """What a word counts, of its weight, that is not in a sentence but in the one before."""
@@ -67,7 +67,7 @@ def _mark_at(data: Any, at: int, end: int) -> int:  # pragma: no cover - compile
 
 
 @njit(cache=True, nogil=True)
-def _end_of_sentence(data: Any, begin: int, end: int, after: int, opens: bool) -> int:  # pragma: no cover - compiled
+def end_of_sentence(data: Any, begin: int, end: int, after: int, opens: bool) -> int:  # pragma: no cover - compiled
     """Return whether a sentence ends between the token from `begin` to `end` and the one at `after`: 0, 1 or 2.
 
     2 is the end of a question.
@@ -112,7 +112,7 @@ def find_sentences(data: Any, stop: int, spans: Any, used: int, starts: Any, ask
     count = 0
     starts[0] = 0
     for token in range(used - 1):
-        kind = _end_of_sentence(data, spans[token, 0], spans[token, 1], spans[token + 1, 0], token == 0)
+        kind = end_of_sentence(data, spans[token, 0], spans[token, 1], spans[token + 1, 0], token == 0)
         if kind:
             asks[count] = kind == _ASKS
             count += 1

@@ -1,10 +1,11 @@
 """Snippets: the piece of each text that says most about a query, cut out, cleaned, and its words marked.
 
 For every document of an answer that lies in one segment, by one call: where the query's words stand comes from the
-positions of the index; the best window of tokens is the one with the most different, weightiest words; it begins with
-its sentence if that begins nearby. If other words of the query are elsewhere in the text, two shorter pieces are shown
-instead of one. For a question, the sentence that most likely answers it is shown whole, and where it begins and ends is
-noted. Only as much of a text is split into tokens as the pieces need.
+positions of the index; the best window of tokens is the one with the most different, weightiest words. The first
+sentence from which on a piece has nearly as much of the query is shown instead, so that snippets begin at sentences; if
+there is none, the window begins with its sentence if that begins nearby. If other words of the query are elsewhere in
+the text, two shorter pieces are shown instead of one. For a question, the sentence that most likely answers it is shown
+whole, and where it begins and ends is noted. Only as much of a text is split into tokens as the pieces need.
 """
 
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from periplus.index.kernels.postings_reader import PostingsReader, get_postings,
 from periplus.index.kernels.postings_scan import look_up_documents
 from periplus.index.kernels.term_dictionary import entry_of_row
 from periplus.search.kernels.answer_sentence import find_sentences, score_sentences
+from periplus.search.kernels.snippet_windows import TOKEN_CHARS, find_begin, find_end, find_window, place_piece
 from periplus.search.kernels.snippet_writer import SnippetBuffer, closing, make_buffer, write_tokens
 from periplus.search.kernels.token_spans import find_spans
 from periplus.text.kernels.symbols import max_tokens
@@ -39,11 +41,8 @@ __all__ = [
 MOST_PLACES = 2_000
 """Places of one word that are weighed; later ones are only marked."""
 _MOST_POSITIONS = 1 << 14
-_TOKEN_CHARS = 6
 LEAST_SHARE = 0.5
 """What a sentence that answers has of a query's weight at least, its neighbours included."""
-_AGAIN = 0.1
-"""What a word counts, of its weight, that the window has already."""
 _BODY = np.int64(BODY_FIELD) << FIELD_SHIFT
 _UP_TO_BODY = (1 << BODY_FIELD + 1) - 1
 """The fields up to the body, as a mask."""
@@ -62,64 +61,6 @@ class SnippetQuery(NamedTuple):
     """By document and term: whether the term does not count there, being a stem of another language; may be empty."""
     answered: bool = False
     """Whether a sentence that answers the query is shown whole, where there is one."""
-
-
-@njit(cache=True, nogil=True)
-def _window(found: Any, weights: Any, width: int) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Find the run of at most `width` tokens that is worth most; `found` is place << 16 | word, in order."""
-    counts = np.zeros(len(weights), np.int64)
-    best, first, last = 0.0, np.int64(0), np.int64(0)
-    worth, left = 0.0, 0
-    for i in range(len(found)):
-        place, word = found[i] >> 16, found[i] & 0xFFFF
-        worth += weights[word] * (1.0 if counts[word] == 0 else _AGAIN)
-        counts[word] += 1
-        while place - (found[left] >> 16) >= width:
-            gone = found[left] & 0xFFFF
-            counts[gone] -= 1
-            worth -= weights[gone] * (1.0 if counts[gone] == 0 else _AGAIN)
-            left += 1
-        if worth > best + 1e-9:
-            best, first, last = worth, found[left] >> 16, place
-    return first, last
-
-
-@njit(cache=True, nogil=True)
-def _begin(data: Any, spans: Any, first: int, last: int, chars: int) -> int:  # pragma: no cover - compiled
-    """Begin at the start of a sentence or line if one is near before the words, else a few words before them."""
-    reach = max(0, chars - int(spans[last, 1] - spans[first, 0])) * 2 // 3
-    begin = first
-    while begin > 0 and spans[first, 0] - spans[begin - 1, 0] < reach:
-        for at in range(spans[begin - 1, 1], spans[begin, 0]):
-            byte = data[at]
-            stops = byte == 46 or byte == 63 or byte == 33
-            if byte == 10 or (stops and at + 1 < spans[begin, 0] and data[at + 1] == 32):
-                return begin
-        begin -= 1
-    return begin if begin == 0 else min(first, begin + max(0, (first - begin) // 2))
-
-
-@njit(cache=True, nogil=True)
-def _end(data: Any, stop: int, spans: Any, used: int, begin: int, chars: int) -> int:  # pragma: no cover - compiled
-    """Return the token before which a piece of about `chars` characters ends, of the first `used` tokens."""
-    start = int(spans[begin, 0])
-    plain = True
-    for at in range(start, min(stop, start + chars)):
-        plain &= data[at] < 128
-    token, shown, at = begin, 0, start
-    while token < used:
-        if plain:
-            shown = spans[token, 1] - start
-        elif token >= begin + chars:
-            break
-        else:
-            while at < spans[token, 1]:
-                shown += (data[at] & 0xC0) != 0x80
-                at += 1
-        token += 1
-        if shown >= chars:
-            break
-    return token
 
 
 @njit(cache=True, nogil=True)
@@ -161,18 +102,19 @@ def _choose_pieces(
 
     There are two if one would not have all words; otherwise the second is empty.
     """
-    first, last = _window(found, weights, max(4, chars // _TOKEN_CHARS))
-    begin = _begin(data, spans, first, last, chars)
-    end = _end(data, stop, spans, used, begin, chars)
+    begin, first, last, aligned = place_piece(data, spans, found, weights, chars)
+    end = find_end(data, stop, spans, used, begin, chars)
     half = chars // 2
-    if spans[last, 1] - spans[first, 0] > half or len(_elsewhere(found, len(weights), begin, end)) == 0:
+    if (
+        spans[last, 1] - spans[begin if aligned else first, 0] > half
+        or len(_elsewhere(found, len(weights), begin, end)) == 0
+    ):
         return begin, end, end, end
-    begin = _begin(data, spans, first, last, half)
-    end = _end(data, stop, spans, used, begin, half)
+    begin = begin if aligned else find_begin(data, spans, first, last, half)
+    end = find_end(data, stop, spans, used, begin, half)
     others = _elsewhere(found, len(weights), begin, end)
-    first, last = _window(others, weights, max(4, half // _TOKEN_CHARS))
-    other_begin = _begin(data, spans, first, last, half)
-    other_end = _end(data, stop, spans, used, other_begin, half)
+    other_begin, first, last, _ = place_piece(data, spans, others, weights, half)
+    other_end = find_end(data, stop, spans, used, other_begin, half)
     if first < begin:
         other_end = min(other_end, begin)
         return (other_begin, end, end, end) if other_end == begin else (other_begin, other_end, begin, end)
@@ -194,16 +136,16 @@ def _choose_answer(
     if share < LEAST_SHARE:
         return 0, 0, 0, 0
     first, last, most = starts[number], starts[number + 1], chars * 3 // 2
-    if _end(data, stop, spans, used, first, most) < last:
+    if find_end(data, stop, spans, used, first, most) < last:
         low, high = np.searchsorted(found, first << 16), np.searchsorted(found, last << 16)
-        inner, behind = _window(found[low:high], weights, max(4, most // _TOKEN_CHARS))
-        begin = max(first, _begin(data, spans, inner, behind, most))
-        end = min(last, _end(data, stop, spans, used, begin, most))
+        inner, behind = find_window(found[low:high], weights, max(4, most // TOKEN_CHARS))
+        begin = max(first, find_begin(data, spans, inner, behind, most))
+        end = min(last, find_end(data, stop, spans, used, begin, most))
         return begin, end, begin, end
     begin = first
-    if leans and _end(data, stop, spans, used, starts[number - 1], chars) >= last:
+    if leans and find_end(data, stop, spans, used, starts[number - 1], chars) >= last:
         begin = starts[number - 1]
-    return begin, max(last, _end(data, stop, spans, used, begin, chars)), first, last
+    return begin, max(last, find_end(data, stop, spans, used, begin, chars)), first, last
 
 
 @njit(cache=True, nogil=True)

@@ -7,6 +7,7 @@ from typing import Final
 
 from periplus.errors import DataError, PeriplusError
 from periplus.records import Card, FetchRecord, Page
+from periplus.search.presentation.card_types import FACT_LABELS, card_type, wanted_facts
 from periplus.search.presentation.snippets import NO_ANSWER, limit_snippet
 from periplus.search.suggester import fold
 from periplus.settings import StoreSettings
@@ -18,9 +19,11 @@ __all__ = ["CardReader", "names_page"]
 _MOST: Final = 8
 _FEWEST: Final = 2
 _LONGEST: Final = 160
+_MAX_VALUES: Final = 3
+_REPEATED: Final = 2
 _LONGEST_TEXT: Final = 320
 _SHOWN_ANYWAY: Final = frozenset(
-    ["@type", "name", "headline", "description", "datepublished", "datemodified", "url", "image"]
+    ["type", "@type", "name", "headline", "description", "datepublished", "datemodified", "url", "image", "sku"]
 )
 """Facts that the result shows anyway."""
 _PARTS: Final = re.compile(r"\s+[|–—-]\s+|\s*[|,:(]\s*")
@@ -99,16 +102,44 @@ class CardReader:
 
 
 def make_card(page: Page) -> Card | None:
-    """Return the facts of a page that are worth showing; None when they are too few."""
-    chosen: dict[str, str] = {}
+    """Return the facts of a page that are worth showing, those of its type first; None when they are too few."""
+    kind = card_type(tuple(value for name, value in page.facts if name in ("type", "@type")))
+    wanted = wanted_facts(kind)
+    stated: dict[str, list[str]] = {}
     for name, value in page.facts:
-        repeated = ":" in name or name.lower() in _SHOWN_ANYWAY or name in chosen
-        if not repeated and 0 < len(value) <= _LONGEST and len(chosen) < _MOST:
-            chosen[name] = value
-    if len(chosen) < _FEWEST:
+        if 0 < len(value) <= _LONGEST and ":" not in name:
+            stated.setdefault(name, []).append(value)
+    chosen = {name: stated[name] for name in wanted if name in stated}
+    chosen |= {
+        name: values for name, values in stated.items() if name.lower() not in _SHOWN_ANYWAY and name not in chosen
+    }
+    facts = [(FACT_LABELS.get(name, name), _join(values)) for name, values in chosen.items()][:_MOST]
+    if len(facts) < _FEWEST:
         return None
-    text = " ".join((page.preview or page.description).split())
-    pieces, _ = limit_snippet(((text, False),), NO_ANSWER, page.flags)
-    text = "".join(piece for piece, _ in pieces)
-    text = text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1].rpartition(" ")[0] + "…"
-    return Card(page.title, page.url, text, tuple(chosen.items()))
+    image = next((media.url for media in page.media if media.kind == "image"), "")
+    return Card(page.title, page.url, _describe(page, facts), tuple(facts), kind, image)
+
+
+def _join(values: list[str]) -> str:
+    """Return several values of one fact as a list, without repetitions."""
+    distinct = list(dict.fromkeys(values))[:_MAX_VALUES]
+    joined = ", ".join(distinct)
+    return joined if len(joined) <= _LONGEST else distinct[0]
+
+
+def _describe(page: Page, facts: list[tuple[str, str]]) -> str:
+    """Return what the page says of its subject in prose, unless that only repeats the facts."""
+    for text in (page.description, page.preview):
+        text = " ".join(text.split())
+        if not text or _repeats(text, facts):
+            continue
+        pieces, _ = limit_snippet(((text, False),), NO_ANSWER, page.flags)
+        text = "".join(piece for piece, _ in pieces)
+        return text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1].rpartition(" ")[0] + "…"
+    return ""
+
+
+def _repeats(text: str, facts: list[tuple[str, str]]) -> bool:
+    """Return whether a text has the values of two facts or more, as a table has that was read as prose."""
+    folded = fold(text)
+    return sum(len(value) > 1 and fold(value) in folded for _, value in facts) >= _REPEATED

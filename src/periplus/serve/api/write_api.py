@@ -20,7 +20,7 @@ __all__ = ["SubmissionBody", "VisitBody", "WriteHandlers"]
 
 T = TypeVar("T")
 _MAX_VISITS: Final = 5_000
-_ID: Final = re.compile(r"[0-9a-f]{16}")
+_ID: Final = re.compile(r"[0-9a-f]{16}|[0-9a-f]{64}")
 
 
 class SubmissionBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,8 +57,11 @@ class WriteHandlers:
         """Publish a page; searches find it within a second."""
         publish = _available(self._actions.publish)
         page = await read_json(request, PublishRequest)
-        receipt = await call_in_thread(publish, page)
-        return json_response({"id": receipt.id, "url": receipt.url, "cached": f"/cached/{receipt.id}"}, 201)
+        if not page.content.strip() and not page.url:
+            raise BadInput("There is no content.", "See /api for the fields.")
+        receipt = await call_in_thread(publish, page, request.state.publisher, None)
+        answer = {"id": receipt.id, "url": receipt.url, "content": f"/c/{receipt.id}", "changed": receipt.changed}
+        return json_response({**answer, "key": receipt.key, "cached": f"/cached/{receipt.key}"}, 201)
 
     async def unpublish(self, request: Request) -> Response:
         """Remove a published page."""
@@ -66,7 +69,7 @@ class WriteHandlers:
         page_id = request.path_params["id"]
         if not _ID.fullmatch(page_id):
             raise HTTPException(404, "There is no such page.")
-        await call_in_thread(unpublish, page_id)
+        await call_in_thread(unpublish, page_id, request.state.publisher)
         return json_response({"id": page_id, "status": "forgotten"})
 
     async def submit(self, request: Request) -> Response:

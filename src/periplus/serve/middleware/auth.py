@@ -11,17 +11,23 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from periplus.serve.actions import Publisher
 from periplus.serve.api_keys import ApiKey, ApiKeys
 from periplus.serve.middleware.rate_limit import RateLimit
 from periplus.serve.route_records import Access, Route
 
 __all__ = ["Authenticator"]
 
-_COOKIES: Final = {"admin": ("periplus_session", "/admin"), "judge": ("periplus_rater", "/")}
+_COOKIES: Final = {
+    "admin": ("periplus_session", "/admin"),
+    "judge": ("periplus_rater", "/"),
+    "publish": ("periplus_publisher", "/publish"),
+}
 """Name and path of the session cookie, by permission."""
 _BEARER: Final = {"www-authenticate": 'Bearer realm="periplus"'}
 _NO_SESSION: Final = {
     "admin": HTTPException(403, "Log in at /admin first."),
+    "publish": HTTPException(403, "Sign in at /publish first."),
     "judge": HTTPException(401, "This needs a key with the role judge, or a signed-in rater.", _BEARER),
 }
 _SESSION_SECONDS: Final = 12 * 3600
@@ -55,7 +61,8 @@ class Authenticator:
             return
         has_key = "authorization" in request.headers or "x-api-key" in request.headers
         if route.access is Access.KEY or (route.access is Access.KEY_OR_SESSION and has_key):
-            self._require_key(request, route.permission)
+            key = self._require_key(request, route.permission)
+            request.state.publisher = Publisher(key.digest[:16], key.allows("admin"))
             return
         session = self.session(request, route.permission)
         if not session:
@@ -109,6 +116,16 @@ class Authenticator:
             return ""
         valid = any(key.digest[:16] == match[2] and key.allows(permission) for key in self._keys.all())
         return text if valid and int(match[1]) > time.time() else ""
+
+    def publisher(self, session: str) -> Publisher:
+        """Return who publishes in a session that `session` returned."""
+        match = _SESSION.fullmatch(session)
+        key = next((key for key in self._keys.all() if match and key.digest[:16] == match[2]), None)
+        return Publisher(key.digest[:16], key.allows("admin")) if key else Publisher("unknown")
+
+    def allows_publishing(self) -> bool:
+        """Return whether there is a key with which somebody may publish."""
+        return any(key.allows("publish") for key in self._keys.all())
 
     def form_token(self, purpose: str) -> str:
         """Return a token for a form, which proves that the form is ours and recent."""

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Scope
 
-from periplus.errors import BadInput, DataError, NothingHere, Overloaded, PeriplusError, StorageFull
+from periplus.errors import BadInput, DataError, NothingHere, NotOwner, Overloaded, PeriplusError, StorageFull
 from periplus.serve.middleware.request_filter import Refusal
 from periplus.serve.middleware.response_headers import HEADERS
 from periplus.serve.pages.locales import choose_locale
@@ -46,7 +46,7 @@ class ErrorHandlers:
         if isinstance(error, HTTPException):
             return self._http(request, error)
         if isinstance(error, BadInput):
-            return self._respond(request, 400, error.message, error.hint, {})
+            return self._respond(request, 403 if isinstance(error, NotOwner) else 400, error.message, error.hint, {})
         if isinstance(error, NothingHere):
             failure = _program_error(request, 503, "The index is empty.", "Crawl first: see the page at /.", {})
             return failure or self._pages.first_run(request)

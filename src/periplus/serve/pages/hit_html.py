@@ -10,17 +10,19 @@ from typing import Final
 
 from periplus.records import Hit, PageFlag
 from periplus.serve.pages.locales import Locale
-from periplus.serve.pages.page_links import fragment_link, require_word, result_link, safe_link
+from periplus.serve.pages.number_formats import PLAIN_KINDS
+from periplus.serve.pages.page_links import fragment_link, is_published_here, require_word, result_link, safe_link
+from periplus.serve.pages.reason_labels import ReasonRow, label_reasons
 from periplus.serve.search_request import TABS, SearchRequest, request_url
 
 __all__ = ["write_results"]
 
-_HTML: Final = "text/html"
-_DAY: Final = 86_400.0
+_DAY: Final = 86_400
 _ADULT: Final = int(PageFlag.ADULT)
 _NOARCHIVE: Final = int(PageFlag.NOARCHIVE)
 _PAYWALL: Final = int(PageFlag.PAYWALL)
 _SEPARATOR: Final = '<span class="step" aria-hidden="true"> › </span>'
+_DOTS: Final = "… "
 _MAX_LINK_TITLE: Final = 60
 """Characters of the title of a link inside a result."""
 
@@ -39,7 +41,6 @@ class _HitWriter:
         self._locale = locale
         self._now = now
         self._translate = locale.translate_escaped
-        self._max_reason = max((abs(value) for hit in hits for _, value in hit.reasons), default=0.0) or 1.0
         self._explain_url = (
             escape(request_url(request, explain="0")).replace("explain=0", "explain={number}") if hits else ""
         )
@@ -50,7 +51,8 @@ class _HitWriter:
         language = self._locale.foreign(hit.language)
         lang = f' lang="{language}"' if language else ""
         title = escape(hit.title.strip() or " › ".join(hit.breadcrumbs) or hit.url)
-        breadcrumbs = _SEPARATOR.join([f"<bdi>{escape(part)}</bdi>" for part in hit.breadcrumbs])
+        trail = (translate("published here"),) if is_published_here(hit) else _trail(hit.breadcrumbs)
+        breadcrumbs = _SEPARATOR.join([f"<bdi>{part}</bdi>" for part in trail])
         key = f"{hit.key:016x}"
         passage_link = (
             f'<a class="passage" href="{escape(passage)}" rel="noreferrer">{translate("passage")}</a>'
@@ -59,8 +61,9 @@ class _HitWriter:
         )
         return (
             f'<li class="result" id="r{number}" data-host="{escape(hit.breadcrumbs[0]) if hit.breadcrumbs else ""}">'
-            f'<article><div class="head"><h2><a class="title" href="{escape(link) or f"#r{number}"}" rel="noreferrer"'
-            f' dir="auto"{lang}>{title}</a></h2>{self._badges(hit)}</div>\n<p class="breadcrumbs">{breadcrumbs}</p>'
+            f'<article><h2><a class="title" href="{escape(link) or f"#r{number}"}" rel="noreferrer"'
+            f' dir="auto"{lang}>{title}</a></h2>\n<p class="meta"><span class="breadcrumbs">{breadcrumbs}</span>'
+            f"{self._date(hit)}{self._badges(hit)}</p>"
             f"{self._snippet(hit, lang)}{self._missing(hit)}{_site_links(hit)}\n"
             f'<div class="quiet">{self._similar(hit)}{self._cached(hit, key)} '
             f'{passage_link} <button class="rule" type="button">{translate("site rule")}</button> '
@@ -73,27 +76,27 @@ class _HitWriter:
         return f'<a class="cached" href="/cached/{key}">{self._translate("cached")}</a>'
 
     def _badges(self, hit: Hit) -> str:
+        """Return labels of what a reader would not expect: a type other than a plain page, a warning."""
         names = []
-        if hit.kind and hit.kind != _HTML:
-            names.append(escape(self._locale.kind(hit.kind)))
         if hit.kind in TABS["services"]:
             names.append(self._translate("service"))
+        elif hit.kind and hit.kind not in PLAIN_KINDS:
+            names.append(escape(self._locale.kind(hit.kind)))
         if hit.flags & _ADULT:
             names.append(self._translate("adult"))
         if hit.flags & _PAYWALL:
             names.append(self._translate("paywall"))
         badges = "".join([f"<span>{name}</span>" for name in names])
-        return f'<p class="badges">{badges}{self._time(hit)}</p>'
+        return f'<span class="badges">{badges}</span>' if badges else ""
 
-    def _time(self, hit: Hit) -> str:
-        news = self._request.tab == "news"
-        when, label = (hit.day * _DAY, "Published") if news else (hit.fetched, "Fetched")
-        if not 0 < when < math.inf:
+    def _date(self, hit: Hit) -> str:
+        """Return the date of the page itself; a page without one has the day of its fetch, which is not shown."""
+        fetched = int(hit.fetched // _DAY) if 0 < hit.fetched < math.inf else 0
+        if hit.day <= 0 or (hit.day == fetched and self._request.tab != "news"):
             return ""
-        locale = self._locale
-        date, iso = escape(locale.date(when)), locale.iso(when)
-        ago = escape(locale.ago(self._now - when))
-        return f'<time datetime="{iso}" title="{self._translate(label)} {date}">{ago}</time>'
+        when = float(hit.day * _DAY)
+        date = escape(self._locale.day(when, self._now))
+        return f'<time datetime="{self._locale.iso(when)[:10]}">{date}</time>' if date else ""
 
     def _snippet(self, hit: Hit, lang: str) -> str:
         if not hit.snippet:
@@ -103,7 +106,7 @@ class _HitWriter:
             before, answer, after = _divide(hit.snippet, (begin, end))
             text = f'{_mark(before)}<b class="answer-sentence">{_mark(answer)}</b>{_mark(after)}'
         else:
-            text = _mark(hit.snippet)
+            text = _mark(_from_sentence(hit.snippet))
         return f'\n<p class="snippet" dir="auto"{lang}>{text}</p>'
 
     def _missing(self, hit: Hit) -> str:
@@ -131,31 +134,43 @@ class _HitWriter:
         if not hit.reasons:
             url = self._explain_url.replace("{number}", str(number))
             return f'<a class="why" href="{url}#r{number}">{translate("why this?")}</a>'
-        rows = "".join([self._reason(name, value) for name, value in hit.reasons])
-        date = self._locale.date(hit.fetched)
-        fetched = f"{translate('Fetched')} {escape(date)} · " if date else ""
+        rows = "".join([self._reason(row) for row in label_reasons(hit.reasons, self._locale)])
+        checked = self._locale.ago(self._now - hit.fetched) if 0 < hit.fetched < math.inf else ""
+        fetched = escape(self._locale.translate("Checked {ago}", ago=checked)) + " · " if checked else ""
         return (
             f'<details class="why"{" open" if self._request.explained == number else ""}>'
             f"<summary>{translate('why this?')}</summary>"
-            f'<div class="reasons"><table><caption class="unseen">{translate("Contributions to the score")}</caption>'
-            f'{rows}<tr class="sum"><th scope="row">{translate("score")}</th><td></td>'
-            f'<td class="value">{self._locale.signed(hit.score)}</td></tr></table>'
-            f"<p>{fetched}{translate('fingerprint')} <code>{key}</code></p></div></details>"
+            f'<div class="reasons"><table><caption class="unseen">{translate("What put this result here")}</caption>'
+            f"{rows}</table>"
+            f"<p>{fetched}{translate('page id')} <code>{key}</code></p></div></details>"
         )
 
-    def _reason(self, name: str, value: float) -> str:
-        sign, length = "less" if value < 0 else "more", 100 * abs(value) / self._max_reason
+    def _reason(self, row: ReasonRow) -> str:
+        sign, length = "less" if row.value < 0 else "more", 100 * abs(row.share)
         return (
-            f'<tr><th scope="row">{escape(name)}</th><td class="bar-cell"><svg viewBox="0 0 100 8" '
+            f'<tr><th scope="row" dir="auto">{escape(row.label)}</th><td class="bar-cell"><svg viewBox="0 0 100 8" '
             f'preserveAspectRatio="none" width="100%" height="8" aria-hidden="true">'
             f'<rect class="{sign}" width="{length:.1f}" height="8"/></svg></td>'
-            f'<td class="value">{self._locale.signed(value)}</td></tr>'
+            f'<td class="value">{self._locale.percent(row.share)}</td></tr>'
         )
+
+
+def _trail(breadcrumbs: Sequence[str]) -> list[str]:
+    """Return the host and the parts of the path, escaped, with spaces where a path has none."""
+    return [escape(part if not n else part.replace("_", " ")) for n, part in enumerate(breadcrumbs)]
 
 
 def _mark(pieces: Sequence[tuple[str, bool]]) -> str:
     """Return pieces of a snippet, those that are highlighted as such."""
     return "".join([f"<mark>{escape(part)}</mark>" if marked else escape(part) for part, marked in pieces])
+
+
+def _from_sentence(pieces: Sequence[tuple[str, bool]]) -> Sequence[tuple[str, bool]]:
+    """Return a snippet without the dots before it if it begins with a sentence."""
+    first, marked = pieces[0]
+    rest = first.removeprefix(_DOTS)
+    following = rest or (pieces[1][0] if len(pieces) > 1 else "")
+    return ((rest, marked), *pieces[1:]) if rest != first and following[:1].isupper() else pieces
 
 
 def _divide(pieces: Sequence[tuple[str, bool]], cuts: Sequence[int]) -> list[list[tuple[str, bool]]]:

@@ -22,6 +22,11 @@ _RANGE: Final = re.compile(r"\s*([A-Za-z]{2,8})(?:-[A-Za-z0-9]{1,8})*\s*(?:;\s*q
 _MONTHS: Final = tuple(calendar.month_name)[1:]
 _MAX_RANGES: Final = 20
 """Parts of an Accept-Language header that are read."""
+_DAY: Final = 86_400
+_RECENT_DAYS: Final = 7
+_ISO_DAY: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:T[0-9:.+Z-]{1,20})?")
+_ISO_DURATION: Final = re.compile(r"P(?:([0-9]{1,4})D)?(?:T(?:([0-9]{1,4})H)?(?:([0-9]{1,4})M)?(?:([0-9]{1,4})S)?)?")
+_UNITS: Final = ("d", "h", "min", "s")
 _LANGUAGE: Final = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 
 
@@ -31,10 +36,14 @@ class _Catalog(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     thousands: str = ","
     decimal: str = "."
     months: tuple[str, ...] = ()
+    day: str = "{day} {month} {year}"
     date: str = "{day} {month} {year}, {time} UTC"
+    percent: str = "{number}%"
     ago: str = "{time} ago"
     zero_is_singular: bool = False
     text: dict[str, str] = {}
+    languages: dict[str, str] = {}
+    """Names of languages by their codes."""
     nouns: dict[str, tuple[str, str]] = {}
     """Singular and plural, by the English singular."""
     notes: dict[str, str] = {}
@@ -67,7 +76,10 @@ class Locale:
         """Return a note on a query in this language, or as it is if there is no translation."""
         for pattern, translation in self._notes:
             if match := pattern.fullmatch(note):
-                return translation.format(**match.groupdict())
+                values = match.groupdict()
+                if "code" in values:
+                    values["code"] = self.language(values["code"])
+                return translation.format(**values)
         return note
 
     def number(self, value: float) -> str:
@@ -88,6 +100,14 @@ class Locale:
         """Format a contribution to a score with two decimals."""
         return number_formats.signed(value).replace(".", self._catalog.decimal)
 
+    def percent(self, share: float) -> str:
+        """Format a share: '42%', '−3%'."""
+        return self._catalog.percent.format(number=f"{100 * share:.0f}").replace("-", "−")
+
+    def estimate(self, value: int, noun: str) -> str:
+        """Format an estimated number with a noun, rounded: '12,300 results'."""
+        return self.count(number_formats.estimate(value), noun)
+
     def size(self, value: int) -> str:
         """Format a number of bytes."""
         return number_formats.size(value).replace(".", self._catalog.decimal)
@@ -105,6 +125,33 @@ class Locale:
         year, month, day, hour, minute = moment[:5]
         name = (self._catalog.months or _MONTHS)[month - 1]
         return self._catalog.date.format(day=day, month=name, year=year, time=f"{hour:02}:{minute:02}")
+
+    def day(self, when: float, now: float) -> str:
+        """Format a day, relative to now if it is of the last week; '' if it is out of range."""
+        moment = number_formats.moment(when)
+        if moment is None:
+            return ""
+        days = int(now // _DAY) - int(when // _DAY)
+        if 0 <= days < _RECENT_DAYS:
+            recent = ("today", "yesterday")
+            return self.translate(recent[days]) if days < len(recent) else self.ago(days * _DAY)
+        name = (self._catalog.months or _MONTHS)[moment[1] - 1]
+        return self._catalog.day.format(day=moment[2], month=name, year=moment[0])
+
+    def fact(self, value: str) -> str:
+        """Format a fact: dates and durations of ISO 8601 as people write them, anything else as it is."""
+        if match := _ISO_DAY.fullmatch(value):
+            when = number_formats.day_seconds(int(match[1]), int(match[2]), int(match[3]))
+            name = (self._catalog.months or _MONTHS)[int(match[2]) - 1] if when is not None else ""
+            return self._catalog.day.format(day=int(match[3]), month=name, year=int(match[1])) if name else value
+        if match := _ISO_DURATION.fullmatch(value):
+            parts = [f"{int(amount)} {unit}" for amount, unit in zip(match.groups(), _UNITS, strict=True) if amount]
+            return " ".join(parts) or value
+        return value.replace("https://schema.org/", "")
+
+    def language(self, code: str) -> str:
+        """Return the name of a language in this one; its code if it is not known."""
+        return self._catalog.languages.get(code, code)
 
     def foreign(self, language: str) -> str:
         """Return the language of a text if it is known and not this one, else ''."""

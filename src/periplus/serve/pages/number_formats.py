@@ -1,14 +1,44 @@
 """Formats of numbers, sizes and times."""
 
 import time
+from datetime import UTC, datetime
 from email.utils import formatdate
 
-__all__ = ["duration", "iso", "kind", "mail_date", "moment", "signed", "since", "size"]
+__all__ = [
+    "PLAIN_KINDS",
+    "day_seconds",
+    "duration",
+    "estimate",
+    "iso",
+    "kind",
+    "mail_date",
+    "moment",
+    "signed",
+    "since",
+    "size",
+]
 
 _STEPS = ((60.0, "second"), (60.0, "minute"), (24.0, "hour"), (30.0, "day"), (12.0, "month"))
 _END = 253_402_300_800.0
 """The year 10,000, in seconds since 1970."""
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
+
+PLAIN_KINDS = frozenset(("text/html", "application/xhtml+xml", "text/plain", "text/markdown", "text/x-markdown"))
+"""Content types of plain pages, which results do not mention."""
+
+
+def day_seconds(year: int, month: int, day: int) -> float | None:
+    """Return the beginning of a day in seconds since 1970; None if there is no such day."""
+    try:
+        return datetime(year, month, day, tzinfo=UTC).timestamp()
+    except ValueError:
+        return None
+
+
+def estimate(value: int) -> int:
+    """Round an estimated number to as many digits as mean something: 5,246 to 5,200, 12,345 to 12,300."""
+    digits = len(str(abs(value)))
+    return round(value, (3 if digits > 4 else 2) - digits)
 
 
 def signed(value: float) -> str:

@@ -10,10 +10,12 @@ from starlette.responses import Response
 from periplus.serve.api.openapi import public_routes
 from periplus.serve.api.ratings import LOGIN
 from periplus.serve.middleware.auth import Authenticator
+from periplus.serve.middleware.content_encoding import accepts_gzip
 from periplus.serve.middleware.request_filter import HOST
 from periplus.serve.pages.cached_html import render_blocks
 from periplus.serve.pages.locales import load_locale
-from periplus.serve.pages.page_templates import Asset, PageRenderer
+from periplus.serve.pages.page_templates import PageRenderer
+from periplus.serve.pages.static_files import Asset
 from periplus.serve.search_executor import SearchExecutor
 from periplus.serve.search_request import parse_parameters
 
@@ -99,10 +101,13 @@ class PageHandlers:
         versioned = parse_parameters(request.scope["query_string"]).get("v") == asset.version
         etag = f'"{asset.version}"'
         # Cached copies are shown in a sandbox, for which even our own style sheet is cross-origin.
-        headers = {"etag": etag, "cross-origin-resource-policy": "cross-origin"}
+        headers = {"etag": etag, "vary": "accept-encoding", "cross-origin-resource-policy": "cross-origin"}
         headers["cache-control"] = _ONE_YEAR if versioned else _ONE_DAY
         if request.headers.get("if-none-match") == etag:
             return Response(status_code=304, headers=headers)
+        if accepts_gzip(request.headers.get("accept-encoding", "").encode("latin-1", "replace")):
+            headers["content-encoding"] = "gzip"
+            return Response(asset.compressed, 200, headers, asset.type)
         return Response(asset.body, 200, headers, asset.type)
 
     async def robots(self, _: Request) -> Response:

@@ -11,6 +11,7 @@ from periplus.serve.search_request import SearchRequest, request_url
 
 __all__ = [
     "fragment_link",
+    "is_published_here",
     "page_numbers",
     "passage_link",
     "queries_without_one_word",
@@ -23,6 +24,7 @@ _MAX_WORDS: Final = 8
 """Longer queries get no links that drop a word."""
 _MAX_PAGE_LINKS: Final = 10
 _UNPUBLISHED: Final = re.compile(r"https?://[^/]*\.invalid(?:[:/]|$)", re.IGNORECASE)
+_PUBLISHED: Final = re.compile(r"https://published\.invalid/([0-9a-f]{64})")
 _ASCII: Final = {code: quote(chr(code), safe="") for code in range(128)} | {ord("-"): "%2D"}
 _MIN_FRAGMENT_WORDS: Final = 3
 _END_WORDS: Final = 5
@@ -37,10 +39,17 @@ def safe_link(url: str) -> str:
 
 
 def result_link(hit: Hit) -> str:
-    """Return the link of a result: the page, or the cached copy of a published page that is not on the web."""
+    """Return the link of a result: the page, or what was published here and is not on the web."""
+    if match := _PUBLISHED.fullmatch(hit.url):
+        return f"/c/{match[1]}"
     if _UNPUBLISHED.match(hit.url):
         return f"/cached/{hit.key:016x}"
     return safe_link(hit.url)
+
+
+def is_published_here(hit: Hit) -> bool:
+    """Return whether a result is content that was published here, without an address on the web."""
+    return _PUBLISHED.fullmatch(hit.url) is not None
 
 
 def fragment_link(hit: Hit) -> str:

@@ -1,9 +1,9 @@
-"""Templates and static files: read once from the package, rendered with everything escaped."""
+"""Templates: read once from the package, rendered with everything escaped."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import jinja2
 from jinja2 import nodes
@@ -11,44 +11,27 @@ from jinja2.visitor import NodeTransformer
 from starlette.requests import Request
 from starlette.responses import Response
 
-from periplus.hashing import fingerprint
 from periplus.records import Query
 from periplus.serve.pages.locales import LOCALES, Locale, choose_locale, load_locale
 from periplus.serve.pages.page_links import safe_link
+from periplus.serve.pages.static_files import Asset
 from periplus.serve.search_request import SearchRequest, parse_parameters, request_url
 
-__all__ = ["Asset", "PageRenderer", "read_assets"]
+__all__ = ["PageRenderer"]
 
 _STATIC: Final = "/static/"
 _PACKAGE: Final = Path(__file__).parents[1]
 _EMPTY_REQUEST: Final = SearchRequest(Query(""))
-_TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _TRANSLATE: Final = "_"
 """The name of the function in templates that translates a text."""
-
-
-class Asset(NamedTuple):
-    """One static file, in memory."""
-
-    body: bytes
-    type: str
-    version: str
-
-
-def read_assets() -> dict[str, Asset]:
-    """Return all static files of the package, by name."""
-    return {path.name: _asset(path) for path in sorted((_PACKAGE / "static").iterdir()) if path.suffix in _TYPES}
-
-
-def _asset(path: Path) -> Asset:
-    body = path.read_bytes()
-    return Asset(body, _TYPES[path.suffix], f"{fingerprint(body):016x}")
 
 
 class PageRenderer:
     """Renders templates, in the locale of each request."""
 
-    def __init__(self, assets: Mapping[str, Asset]) -> None:
+    def __init__(self, assets: Mapping[str, Asset], offers_publishing: Callable[[], bool] = lambda: False) -> None:
+        """Make links to assets; offers_publishing: whether pages link to the form for publishing."""
+        self._offers_publishing = offers_publishing
         self._links = {name: f"{_STATIC}{name}?v={asset.version}" for name, asset in assets.items()}
         self._environments: dict[str, jinja2.Environment] = {}
 
@@ -88,6 +71,7 @@ class PageRenderer:
                     "static": self._links,
                     "safe_link": safe_link,
                     "request_url": request_url,
+                    "offers_publishing": self._offers_publishing,
                     "locales": LOCALES,
                     "locale": locale,
                     _TRANSLATE: locale.translate,

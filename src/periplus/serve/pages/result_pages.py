@@ -19,6 +19,7 @@ from periplus.serve.pages.locales import Locale, choose_locale
 from periplus.serve.pages.media_tab import MEDIA_POLICY, write_media
 from periplus.serve.pages.page_links import page_numbers, queries_without_one_word
 from periplus.serve.pages.page_templates import PageRenderer
+from periplus.serve.pages.related_queries import related_queries
 from periplus.serve.pages.trending_pages import TrendingPage
 from periplus.serve.protocols import SearcherLike
 from periplus.serve.request_bodies import encode_json
@@ -184,6 +185,14 @@ class ResultRenderer:
         available, by_name = self._extras.weather
         return parse_weather_query(query.words, by_name) if available and not query.start else None
 
+    def _related(self, page: ResultPage, request: SearchRequest) -> list[tuple[str, str]]:
+        """Return related searches, each with its URL, below the first page of results if there is time for them."""
+        if not page.hits or request.query.start or request.tab != "web" or self._is_busy():
+            return []
+        words = page.showing_for or request.query.words
+        related = related_queries(self._searcher, words, page.hits, page.corrections[:2])
+        return [(text, request_url(request, q=text, start=0)) for text in related]
+
     def _results(
         self, page: ResultPage, request: SearchRequest, locale: Locale, shorter: list[tuple[str, str]]
     ) -> bytes:
@@ -210,6 +219,7 @@ class ResultRenderer:
             clicks=self._extras.clicks,
             trending=self._extras.trending() if not query.start else (),
             weather=self._weather(query),
+            related=self._related(page, request),
             many_hidden=page.hidden > _MANY_HIDDEN * max(1, page.examined),
         )
 

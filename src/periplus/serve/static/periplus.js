@@ -244,100 +244,6 @@ if (ruleDialog) {
   }
 }
 
-// The settings page. Lines of uBlacklist are match patterns: *://*.site/* blocks, @*://*.site/* unblocks.
-function readRules(text) {
-  const read = {};
-  let skipped = 0;
-  for (const raw of text.split("\n")) {
-    const line = raw.replace(/\s+#.*$/, "").trim().toLowerCase();
-    if (!line || line.startsWith("#")) continue;
-    const own = line.match(/^(block|raise|pin)\s+(?:https?:\/\/)?([a-z0-9.-]+)\/?$/);
-    const pattern = line.match(/^(@?)(?:\*|https?):\/\/(?:\*\.)?([a-z0-9.-]+)\/\*$/);
-    if (own) read[own[2]] = own[1];
-    else if (pattern && pattern[1]) delete read[pattern[2]];
-    else if (pattern) read[pattern[2]] = "block";
-    else skipped += 1;
-  }
-  return [read, skipped];
-}
-
-const settings = document.getElementById("stored-settings");
-if (settings) {
-  const safe = document.getElementById("safe");
-  safe.value = String(storage.get("safe", 0));
-  safe.addEventListener("change", () => storage.set("safe", Number(safe.value)));
-  const box = document.getElementById("rules");
-  box.value = Object.entries(rules).map(([host, rule]) => `${rule} ${host}`).join("\n");
-  document.getElementById("save-rules").addEventListener("click", () => {
-    const [read, skipped] = readRules(box.value);
-    storage.set("rules", read);
-    box.value = Object.entries(read).map(([host, rule]) => `${rule} ${host}`).join("\n");
-    const status = document.getElementById("rules-status");
-    status.textContent = status.dataset.text.replace("{saved}", Object.keys(read).length).replace("{skipped}", skipped);
-  });
-}
-
-for (const button of document.querySelectorAll(".command .copy")) {
-  const code = button.parentElement.querySelector("code");
-  if (!navigator.clipboard || !code) { button.style.visibility = "hidden"; continue; }
-  button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(code.textContent);
-    button.textContent = button.dataset.copied;
-  });
-}
-
-// Images of the media tab are loaded only on request, without a referrer.
-const pictures = document.getElementById("show-pictures");
-if (pictures && document.querySelector(".card-media.image")) {
-  pictures.disabled = false;
-  pictures.classList.remove("waiting");
-  pictures.addEventListener("click", () => {
-    for (const thing of document.querySelectorAll(".card-media.image .thing")) {
-      const image = new Image();
-      Object.assign(image, { referrerPolicy: "no-referrer", loading: "lazy", decoding: "async" });
-      image.alt = thing.querySelector(".words").textContent;
-      image.onerror = () => image.remove();
-      image.src = thing.href;
-      thing.prepend(image);
-    }
-    pictures.parentElement.remove();
-  });
-}
-
-// The weather at a named place, or at the location of the browser, with permission.
-const weather = document.getElementById("weather");
-if (weather) {
-  const here = document.getElementById("here");
-  const form = weather.querySelector("form");
-  const buttons = weather.querySelectorAll("button");
-  const show = (text) => { weather.querySelector("span").textContent = text; };
-  const busy = (now) => { for (const button of buttons) button.disabled = now; };
-  const failed = (text) => { busy(false); show(typeof text === "string" ? text : weather.querySelector("template").content.textContent); };
-  const load = async (location) => {
-    try {
-      const answer = await fetch(`/api/weather?${location}&hl=${document.documentElement.lang}`);
-      const body = await answer.json();
-      if (!answer.ok) { failed(body.error); return; }
-      busy(false);
-      show(body.text);
-      here.remove();
-    } catch { failed(); }
-  };
-  weather.hidden = !form && !navigator.geolocation;
-  here.hidden = !navigator.geolocation;
-  here.querySelector("button").addEventListener("click", () => {
-    busy(true);
-    navigator.geolocation.getCurrentPosition(
-      ({ coords }) => load(`latitude=${coords.latitude.toFixed(1)}&longitude=${coords.longitude.toFixed(1)}`),
-      failed, { maximumAge: 600000, timeout: 20000 });
-  });
-  form?.addEventListener("submit", (event) => {
-    event.preventDefault();
-    busy(true);
-    load(`place=${encodeURIComponent(form.elements.place.value)}`);
-  });
-}
-
 // Report which result was opened, if this server counts clicks.
 if (document.getElementById("clicks")) {
   const report = (event) => {
@@ -353,8 +259,6 @@ if (document.getElementById("clicks")) {
 }
 
 // Raters grade the focused result with one key. The server is asked only in browsers in which a rater signed in.
-document.getElementById("rate-in")?.addEventListener("submit", () => storage.set("rater", true));
-document.getElementById("rate-out")?.addEventListener("submit", () => storage.set("rater", false));
 const grading = document.getElementById("rating");
 if (grading?.matches("p") && document.querySelector(".results") && storage.get("rater", false)) {
   fetch("/api/rater").then(async (answer) => {
@@ -376,39 +280,9 @@ async function rate(grade, token) {
   if (!badge) {
     badge = document.createElement("span");
     badge.className = "grade";
-    result.querySelector(".badges")?.prepend(badge);
+    result.querySelector(".meta")?.append(badge);
   }
   badge.textContent = `${grade}/3`;
   grading.querySelector("span").textContent = `✓ ${grade}/3`;
   move(1);
-}
-
-const countdown = document.getElementById("countdown");
-if (countdown) {
-  let left = Number(countdown.dataset.seconds);
-  setInterval(() => {
-    left = Math.max(0, left - 1);
-    countdown.textContent = String(left);
-  }, 1000);
-}
-
-// The admin page: live values.
-const panels = document.getElementById("panels");
-if (panels) {
-  const source = new EventSource(panels.dataset.live);
-  const write = (id, value) => { const element = document.getElementById(id); if (element) element.textContent = value; };
-  const number = new Intl.NumberFormat(document.documentElement.lang);
-  source.onmessage = (event) => {
-    const now = JSON.parse(event.data);
-    write("live-state", now.state);
-    write("live-pages", number.format(now.pages));
-    write("live-rate", now.rate.toFixed(1));
-    write("live-waiting", number.format(now.waiting));
-    write("live-documents", number.format(now.documents));
-    write("live-requests", number.format(now.requests));
-    write("live-hits", now.hit_rate);
-    document.getElementById("crawl-line").setAttribute("points", now.crawl_line);
-    document.getElementById("request-line").setAttribute("points", now.request_line);
-  };
-  addEventListener("pagehide", () => source.close());
 }

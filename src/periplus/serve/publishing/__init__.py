@@ -1,0 +1,1 @@
+"""Publishing for people: the form, and published content with its metadata."""

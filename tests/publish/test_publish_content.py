@@ -1,0 +1,122 @@
+"""Published content: by the SHA-256 of its bytes, with metadata that lasts, changed by its publisher only."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from periplus.errors import BadInput, NotOwner
+from periplus.publish import ContentPublisher, Publication
+from periplus.publish.publication import check_date
+from periplus.records import FetchRecord, Outcome
+from periplus.settings import Settings
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 40
+
+
+class Desk:
+    """A publisher, and the records that it handed over."""
+
+    def __init__(self, folder: Path) -> None:
+        self.records: list[FetchRecord] = []
+        self.publisher = ContentPublisher(folder, Settings().parse, self.records.append)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def test_the_id_is_the_hash_of_the_content_and_both_are_on_disk(desk: Desk, tmp_path: Path) -> None:
+    given = Publication(
+        "Tides", "High water.", description="When", author="Eratosthenes", date="2026-05", tags=("sea",)
+    )
+    made = desk.publisher.publish(given, "key-1").metadata
+    assert made.id == hashlib.sha256(b"High water.").hexdigest()
+    path = tmp_path / "published" / made.id[:2] / made.id
+    assert path.read_bytes() == desk.publisher.read(made.id) == b"High water."
+    assert json.loads(path.with_suffix(".json").read_text())["title"] == "Tides"
+    page = desk.records[0].page
+    assert page is not None
+    assert page.url == f"https://published.invalid/{made.id}"
+    assert (page.headings, page.emphasis) == (("When",), ("sea", "Eratosthenes")), "metadata is searched"
+    assert (page.published, page.author) == ("2026-05-01", "Eratosthenes")
+
+
+def test_published_twice_it_is_published_once(desk: Desk) -> None:
+    first, second = (desk.publisher.publish(Publication("Tides", "High water."), "key-1") for _ in range(2))
+    assert (first.changed, second.changed, len(desk.records)) == (True, False, 1)
+    assert second.metadata == first.metadata
+
+
+def test_published_again_it_keeps_what_is_not_said_anew(desk: Desk) -> None:
+    desk.publisher.publish(Publication("Tides", "High water.", author="Pytheas", tags=("sea",)), "key-1")
+    again = desk.publisher.publish(Publication("", "High water.", description="At noon"), "key-1")
+    made = again.metadata
+    assert again.changed
+    assert (made.title, made.author, made.tags, made.description) == ("Tides", "Pytheas", ("sea",), "At noon")
+
+
+def test_only_its_publisher_changes_it(desk: Desk) -> None:
+    made = desk.publisher.publish(Publication("Tides", "High water.", "https://a.example/"), "key-1").metadata
+    with pytest.raises(NotOwner):
+        desk.publisher.publish(Publication("Mine", "High water."), "key-2")
+    with pytest.raises(NotOwner):
+        desk.publisher.publish(Publication("Mine", "Another text.", "https://a.example/"), "key-2")
+    with pytest.raises(NotOwner):
+        desk.publisher.remove(made, "key-2")
+    desk.publisher.remove(made, "admin", owns_all=True)
+    assert desk.publisher.find(made.id) is None
+    assert desk.records[-1].outcome is Outcome.GONE
+    assert desk.publisher.publish(Publication("Mine", "High water."), "key-2").changed
+
+
+@pytest.mark.parametrize(
+    "given_",
+    [
+        Publication("Empty", " \n\t"),
+        Publication("Date", "x", date="2026-13"),
+        Publication("Date", "x", date="yesterday"),
+        Publication("", "no title"),
+        Publication("Link", url="https://a.example/film.mp4"),
+        Publication("Program", file=b"\x7fELF" + b"\0" * 100, name="a.out"),
+        Publication("Control", "bell \x07"),
+    ],
+)
+def test_what_is_refused(desk: Desk, given_: Publication) -> None:
+    with pytest.raises(BadInput):
+        desk.publisher.publish(given_)
+    assert desk.records == []
+
+
+def test_media_are_described_and_not_fetched(desk: Desk) -> None:
+    link = desk.publisher.publish(
+        Publication("Film", url="https://a.example/f.mp4", description="Ships at sea")
+    ).metadata
+    assert (link.type, desk.publisher.read(link.id)) == ("text/uri-list", b"https://a.example/f.mp4\r\n")
+    image = desk.publisher.publish(Publication("Map", description="A coast", file=PNG, name="map.exe")).metadata
+    assert (image.type, image.name) == ("image/png", "map.exe"), "by its bytes, not by its name"
+    pages = [record.page for record in desk.records]
+    assert [(page.title, page.text or page.description) for page in pages if page] == [
+        ("Film", "Ships at sea"),
+        ("Map", "A coast"),
+    ]
+
+
+def test_an_html_file_is_indexed_by_its_text(desk: Desk) -> None:
+    html = b"<html><head><title>The coast</title></head><body><p>Salt and grain.</p><script>x()</script></body></html>"
+    made = desk.publisher.publish(Publication(file=html, name="coast.html")).metadata
+    page = desk.records[0].page
+    assert page is not None
+    assert (made.title, made.type, page.text.strip()) == ("The coast", "text/html", "Salt and grain.")
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_a_date_or_refused(text: str) -> None:
+    try:
+        assert check_date(text) == "" or len(check_date(text)) >= 10
+    except BadInput:
+        pass
