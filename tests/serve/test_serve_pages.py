@@ -245,7 +245,7 @@ SNIPPET = (("… So. The <tower> was ", False), ("built", True), (" in 1817. It"
             (0, 99),
             '<b class="answer-sentence">… So. The &lt;tower&gt; was <mark>built</mark> in 1817. It<mark> is</mark></b>',
         ),
-        ((0, 0), "… So. The &lt;tower&gt; was <mark>built</mark> in 1817. It<mark> is</mark>"),
+        ((0, 0), "So. The &lt;tower&gt; was <mark>built</mark> in 1817. It<mark> is</mark>"),
     ],
 )
 def test_the_sentence_that_answers_is_bold(answer: tuple[int, int], shown: str) -> None:

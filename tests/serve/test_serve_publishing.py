@@ -29,7 +29,11 @@ def client(tmp_path: Path) -> Iterator[TestClient]:
     app = make_app(
         searcher, ServeSettings(threads=1, upload_mb=1), server_actions(tmp_path, searcher, Settings()), keys
     )
-    with TestClient(app, base_url="http://127.0.0.1", follow_redirects=False) as opened:
+
+    async def call(scope: Any, receive: Any, send: Any) -> None:
+        await app(scope, receive, send)
+
+    with TestClient(call, base_url="http://127.0.0.1", follow_redirects=False) as opened:
         opened.keys = keys  # type: ignore[attr-defined]
         yield opened
 

@@ -94,7 +94,8 @@ class QueryAnswerer:
             if corrected is not None:
                 return corrected
         page = self._answer(backend, parsed, plan, query, timer, budget)
-        if page.hits or page.partial or page.hidden or query.verbatim or query.start or not page.corrections:
+        answered = page.hits or page.partial or page.hidden or query.verbatim or query.start
+        if answered or not page.corrections or not isinstance(parsed.tree, BagOfWords):
             return page
         return self._answer_correction(backend, page.corrections, query, timer, budget) or page
 
