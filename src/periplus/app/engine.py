@@ -149,8 +149,10 @@ class Engine:
         """
         from periplus.app.disk_estimates import PublicationRoom
         from periplus.index import LiveIndex
-        from periplus.publish import ContentPublisher, Inbox, Publication, publish_pending
+        from periplus.publish import ContentPublisher, Inbox, Publication, make_published_record, publish_pending
 
+        # Raises what is wrong with it before anything is created.
+        make_published_record(title, content, url, description, author, date, tuple(tags), language)
         data = DataFolder(open_data_folder(self.folder, create=True))
         PublicationRoom(self.folder, self.settings).require(2 * len(content))
         inbox = Inbox(self.folder)

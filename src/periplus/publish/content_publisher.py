@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from periplus.errors import BadInput, NotOwner
+from periplus.errors import BadInput, NotOwner, PeriplusError
 from periplus.publish.content_files import ContentFiles, ContentMetadata
 from periplus.publish.publication import PUBLISHED_HOST, check_date, content_id, make_published_record
 from periplus.publish.uploads import UploadReader
@@ -97,12 +97,24 @@ class ContentPublisher:
             at_url = self._files.find_url(record.key)
             _check_owner(at_url, publisher, owns_all)
             if before is not None and msgspec.structs.replace(metadata, updated=before.updated) == before:
+                self._add(record)  # It may have been removed from the index by other means.
                 return PublishedContent(before, record.key, changed=False)
-            if before is not None and before.url != record.url:
-                self._withdraw(before.url)
-            self._files.write(metadata, content.data, record.key)
-            self._add(record)
+            self._store(metadata, content.data, record, before)
         return PublishedContent(metadata, record.key, changed=True)
+
+    def _store(
+        self, metadata: ContentMetadata, content: bytes, record: FetchRecord, before: ContentMetadata | None
+    ) -> None:
+        """Write content and hand its record over; content that is refused there does not stay."""
+        if before is not None and before.url != record.url:
+            self._withdraw(before.url)
+        self._files.write(metadata, content, record.key)
+        try:
+            self._add(record)
+        except PeriplusError:
+            if before is None:
+                self._files.remove(metadata, record.key)
+            raise
 
     def find(self, identifier: str) -> ContentMetadata | None:
         """Return the metadata of published content, by its id."""

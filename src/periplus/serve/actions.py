@@ -161,3 +161,7 @@ class Actions(NamedTuple):
     """Return the metrics of the crawl that runs, in the text format of Prometheus; it reads a file."""
     published: Callable[[str], ContentLike | None] | None = None
     """Return published content, by its id; it reads files."""
+    has_thumbnail: Callable[[str], bool] | None = None
+    """Return whether there is a thumbnail of an image, by its URL; it looks for a file."""
+    thumbnail: Callable[[int], bytes | None] | None = None
+    """Return a thumbnail (WebP), by the fingerprint of the image's URL."""

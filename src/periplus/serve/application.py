@@ -120,7 +120,8 @@ def make_app(
     api = ApiHandlers(executor, metrics, cache, bodies, actions.health, actions.crawl_metrics)
     weather = WeatherService(settings, actions.fetch, renderer)
     admin = AdminHandlers(executor, renderer, auth, actions, metrics, api.update_metrics)
-    extras = PageExtras(lambda: trending.pages, settings.clicks, weather.available)
+    has_thumbnail = actions.has_thumbnail or (lambda _: False)
+    extras = PageExtras(lambda: trending.pages, settings.clicks, weather.available, has_thumbnail)
     results = ResultRenderer(searcher, renderer, executor.is_busy, extras, SlowQueryLog(settings))
     errors = ErrorHandlers(executor, pages)
     groups = {

@@ -212,6 +212,7 @@ _PAGES: Final = (
     Route("POST", "/publish/login", "publish.login", media_types=_HTML),
     Route("POST", "/publish/logout", "publish.logout", "", (), "publish", Access.SESSION, media_types=_HTML),
     Route("GET", "/c/{id}", "publish.content", media_types=_HTML),
+    Route("GET", "/t/{name}", "publish.thumbnail", media_types=("image/webp",)),
     Route("GET", "/weather", "weather.page", media_types=_HTML),
     Route("GET", "/opensearch.xml", "pages.opensearch", media_types=("application/opensearchdescription+xml",)),
     Route("GET", "/favicon.svg", "pages.static", media_types=("image/svg+xml",)),

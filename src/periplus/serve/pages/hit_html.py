@@ -10,6 +10,7 @@ from typing import Final
 
 from periplus.records import Hit, PageFlag
 from periplus.serve.pages.locales import Locale
+from periplus.serve.pages.media_tab import HasThumbnail, icon_html
 from periplus.serve.pages.number_formats import PLAIN_KINDS
 from periplus.serve.pages.page_links import fragment_link, is_published_here, require_word, result_link, safe_link
 from periplus.serve.pages.reason_labels import ReasonRow, label_reasons
@@ -27,16 +28,25 @@ _MAX_LINK_TITLE: Final = 60
 """Characters of the title of a link inside a result."""
 
 
-def write_results(hits: Sequence[Hit], request: SearchRequest, locale: Locale, now: float) -> str:
+def write_results(
+    hits: Sequence[Hit],
+    request: SearchRequest,
+    locale: Locale,
+    now: float,
+    has_thumbnail: HasThumbnail = lambda _: False,
+) -> str:
     """Return the items of the list of results."""
-    writer = _HitWriter(hits, request, locale, now)
+    writer = _HitWriter(hits, request, locale, now, has_thumbnail)
     return "\n".join([writer.write(hit, number) for number, hit in enumerate(hits, 1)])
 
 
 class _HitWriter:
     """Writes the results of one page; what they have in common is computed once."""
 
-    def __init__(self, hits: Sequence[Hit], request: SearchRequest, locale: Locale, now: float) -> None:
+    def __init__(
+        self, hits: Sequence[Hit], request: SearchRequest, locale: Locale, now: float, has_thumbnail: HasThumbnail
+    ) -> None:
+        self._has_thumbnail = has_thumbnail
         self._request = request
         self._locale = locale
         self._now = now
@@ -53,7 +63,7 @@ class _HitWriter:
         title = escape(hit.title.strip() or " › ".join(hit.breadcrumbs) or hit.url)
         trail = (translate("published here"),) if is_published_here(hit) else _trail(hit.breadcrumbs)
         breadcrumbs = _SEPARATOR.join([f"<bdi>{part}</bdi>" for part in trail])
-        key = f"{hit.key:016x}"
+        key, icon = f"{hit.key:016x}", icon_html(hit.url, self._has_thumbnail)
         passage_link = (
             f'<a class="passage" href="{escape(passage)}" rel="noreferrer">{translate("passage")}</a>'
             if passage != link
@@ -62,7 +72,7 @@ class _HitWriter:
         return (
             f'<li class="result" id="r{number}" data-host="{escape(hit.breadcrumbs[0]) if hit.breadcrumbs else ""}">'
             f'<article><h2><a class="title" href="{escape(link) or f"#r{number}"}" rel="noreferrer"'
-            f' dir="auto"{lang}>{title}</a></h2>\n<p class="meta"><span class="breadcrumbs">{breadcrumbs}</span>'
+            f' dir="auto"{lang}>{title}</a></h2>\n<p class="meta">{icon}<span class="breadcrumbs">{breadcrumbs}</span>'
             f"{self._date(hit)}{self._badges(hit)}</p>"
             f"{self._snippet(hit, lang)}{self._missing(hit)}{_site_links(hit)}\n"
             f'<div class="quiet">{self._similar(hit)}{self._cached(hit, key)} '

@@ -16,7 +16,7 @@ from periplus.serve.instant.weather import WeatherQuery, parse_weather_query
 from periplus.serve.middleware.slow_query_log import SlowQueryLog
 from periplus.serve.pages.hit_html import write_results
 from periplus.serve.pages.locales import Locale, choose_locale
-from periplus.serve.pages.media_tab import MEDIA_POLICY, write_media
+from periplus.serve.pages.media_tab import HasThumbnail, thumbnail_link, write_media
 from periplus.serve.pages.page_links import page_numbers, queries_without_one_word
 from periplus.serve.pages.page_templates import PageRenderer
 from periplus.serve.pages.related_queries import related_queries
@@ -82,6 +82,8 @@ class PageExtras(NamedTuple):
     """Whether the page reports which result was opened."""
     weather: tuple[bool, bool] = (False, False)
     """Whether there is a service for the weather, and one for names of places."""
+    has_thumbnail: HasThumbnail = lambda _: False
+    """Whether there is a thumbnail of an image, by its URL."""
 
 
 class ResultRenderer:
@@ -163,8 +165,7 @@ class ResultRenderer:
         no_results = not page.hits and not page.partial and not request.query.start
         shorter = self._shorter_queries(request, limits, end) if no_results else []
         body = self._results(page, request, locale, shorter)
-        headers = ((b"content-security-policy", MEDIA_POLICY),) if request.tab == "media" else ()
-        return RenderedPage(body, _HTML, 200, headers, not page.partial)
+        return RenderedPage(body, _HTML, 200, cacheable=not page.partial)
 
     def _shorter_queries(self, request: SearchRequest, limits: SearchLimits, end: float) -> list[tuple[str, str]]:
         """Return the words without which there are results, each with the URL of the query without it.
@@ -184,6 +185,11 @@ class ResultRenderer:
     def _weather(self, query: Query) -> WeatherQuery | None:
         available, by_name = self._extras.weather
         return parse_weather_query(query.words, by_name) if available and not query.start else None
+
+    def _card_image(self, page: ResultPage) -> str:
+        """Return the link of the thumbnail for the card, or ''."""
+        image = page.card.image if page.card is not None else ""
+        return thumbnail_link(image) if image and self._extras.has_thumbnail(image) else ""
 
     def _related(self, page: ResultPage, request: SearchRequest) -> list[tuple[str, str]]:
         """Return related searches, each with its URL, below the first page of results if there is time for them."""
@@ -209,7 +215,8 @@ class ResultRenderer:
             numbers=page_numbers(query, page.total, len(page.hits), MAX_START),
             current=query.start // PAGE_SIZE + 1,
             page_size=PAGE_SIZE,
-            results=_write_hits(page, request, locale),
+            results=_write_hits(page, request, locale, self._extras.has_thumbnail),
+            card_image=self._card_image(page),
             shorter=shorter,
             answer=instant_answer(query.words) if not query.start else None,
             tabs=[
@@ -224,10 +231,10 @@ class ResultRenderer:
         )
 
 
-def _write_hits(page: ResultPage, request: SearchRequest, locale: Locale) -> str:
+def _write_hits(page: ResultPage, request: SearchRequest, locale: Locale, has_thumbnail: HasThumbnail) -> str:
     if request.tab == "media":
-        return write_media(page.hits, request.query.words, locale)
-    return write_results(page.hits, request, locale, time.time())
+        return write_media(page.hits, request.query.words, locale, has_thumbnail)
+    return write_results(page.hits, request, locale, time.time(), has_thumbnail)
 
 
 @functools.lru_cache(1024)

@@ -1,4 +1,7 @@
-"""The form with which people publish, and what was published: its content, its metadata, and a page about it."""
+"""The form with which people publish, and what was published: its content, its metadata, and a page about it.
+
+Thumbnails of crawled images are served here too.
+"""
 
 import re
 from typing import Any, Final
@@ -20,6 +23,7 @@ __all__ = ["PublishHandlers"]
 
 _LOGIN: Final = "publish-login"
 _ID: Final = re.compile(r"[0-9a-f]{64}")
+_THUMBNAIL: Final = re.compile(r"([0-9a-f]{16})\.webp")
 _NO_STORE: Final = {"cache-control": "no-store"}
 _FIELDS: Final = ("kind", "text", "url", "title", "description", "author", "date", "tags", "language")
 _KINDS: Final = ("text", "file", "url")
@@ -126,6 +130,14 @@ class PublishHandlers:
         if not raw and "text/html" in request.headers.get("accept", ""):
             return self._about(request, found, metadata)
         return _raw(found, metadata)
+
+    async def thumbnail(self, request: Request) -> Response:
+        """Return the thumbnail of an image, or the icon of a host."""
+        match, read = _THUMBNAIL.fullmatch(request.path_params["name"]), self._actions.thumbnail
+        data = await call_in_thread(read, int(match[1], 16)) if match is not None and read is not None else None
+        if data is None:
+            raise HTTPException(404, "There is no such picture.")
+        return Response(data, 200, {"cache-control": "public, max-age=604800"}, "image/webp")
 
     def _about(self, request: Request, found: ContentLike, metadata: dict[str, Any]) -> Response:
         """Show what was published and what its publisher says about it."""
