@@ -147,6 +147,10 @@ def _check_batches(sites: _Sites, transports: dict[str, NatsTransport], folder: 
     outbox.close()
 
 
+def test_a_server_is_not_interrupted_with_the_site(sites: _Sites) -> None:
+    assert {os.getpgid(server.pid) for server in sites.servers.values()}.isdisjoint({os.getpgid(0)})
+
+
 def test_a_site_does_not_see_what_others_exchange(sites: _Sites) -> None:
     transports = {name: sites.transport(name) for name in _NAMES}
     try:

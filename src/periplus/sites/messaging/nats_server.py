@@ -98,6 +98,7 @@ class NatsServer:
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
+                    process_group=0,  # Ctrl-C is for the site, which ends its server last
                     preexec_fn=functools.partial(die_with_parent, os.getpid(), signal.SIGTERM),
                 )
             code = process.wait()
