@@ -27,6 +27,7 @@ In: a data folder (its folder `site` has the keys, the topology, the outbox and 
 """
 
 from periplus.sites.exchange.collection_exchange import CollectionExchange, read_collection
+from periplus.sites.exchange.content_exchange import ContentExchange, SharedContent
 from periplus.sites.exchange.document_source import TransportSource, serve_documents
 from periplus.sites.exchange.master_log import MasterLog, MasterReader, find_master
 from periplus.sites.exchange.page_distributor import PageDistributor
@@ -96,6 +97,7 @@ __all__ = [
     "SITE_NAME_PATTERN",
     "Batch",
     "CollectionExchange",
+    "ContentExchange",
     "DataItem",
     "DataStore",
     "DocumentState",
@@ -145,6 +147,7 @@ __all__ = [
     "Replicator",
     "RoundTripReport",
     "RoundTripTable",
+    "SharedContent",
     "SinkStatus",
     "SiteAnnouncement",
     "SiteBounds",

@@ -17,6 +17,7 @@ from periplus.app.serving.search_process import warm_up
 from periplus.app.serving.server_actions import server_actions
 from periplus.app.sites.federated_engine import FederatedEngine
 from periplus.app.sites.master_chooser import MasterChooser
+from periplus.app.sites.shared_content import share_content
 from periplus.app.sites.site_jobs import crawl_site, index_site
 from periplus.app.sites.site_links import start_nats, write_config
 from periplus.errors import BadInput
@@ -71,6 +72,9 @@ def run_site(
         keys.ensure_file()
         actions = server_actions(folder, running.engine, settings, running.submissions.submit)
         actions = actions._replace(report=_recorded(actions.report, running.engine.record_visits))
+        if actions.published is not None:
+            find = share_content(actions.published, running.transport, lambda: list(running.node.alive()))
+            actions = actions._replace(published=find)
 
         def ready(url: str) -> None:
             running.url = url
