@@ -177,9 +177,10 @@ class OutlinkExtractor:
         host = _host_of(page.url)
         links: list[tuple[Address, str]] = []
         weak = set[int]()
-        for link in page.links:
-            # On a relevant page a link is considered although it was seen recently.
-            if not self._is_fresh(link.url, link.nofollow, relevance >= _RELEVANT, barren):
+        # On a relevant page a link is considered although it was seen recently.
+        repeated, recent = relevance >= _RELEVANT, self._recent
+        for link in page.links if repeated else [link for link in page.links if link.url not in recent]:
+            if not self._is_fresh(link.url, link.nofollow, repeated, barren):
                 continue
             for address in self._addresses((link.url,), record.url):
                 if self._is_wanted(address):

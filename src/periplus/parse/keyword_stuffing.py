@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-__all__ = ["find_keyword_stuffing"]
+__all__ = ["LONG_WORD", "MIN_FREQUENT", "MIN_WORDS", "find_keyword_stuffing"]
 
-_MIN_WORDS: Final = 160
+MIN_WORDS: Final = 160
 """Words of running text from which on a page is judged."""
 _MAX_WORDS: Final = 400
 """Words whose vocabulary is counted."""
@@ -27,9 +27,9 @@ _MIN_VOCABULARY: Final = 0.045
 """Different words per word. References that are made of one sentence, such as that of a numeric type, have 0.05."""
 _MAX_PHRASE_SHARE: Final = 0.2
 """Share of the words that one phrase may take up. Among 140,000 pages of documentation, one has more than 0.17."""
-_LONG_WORD: Final = 4
+LONG_WORD: Final = 4
 """Characters of a word of a phrase; shorter ones are function words in most languages."""
-_MIN_FREQUENT: Final = 0.05
+MIN_FREQUENT: Final = 0.05
 """Share of one long word in the text without which it is not looked at more closely: it would take too long."""
 _PLAIN_WORD: Final = re.compile(r"(?<!\S)[\"“«]?[^\W\d_]++(?:['’-][^\W\d_]++)*+[\"”»]?[.,;:!?…]*+(?!\S)")
 _WORD: Final = re.compile(r"[^\W\d_]+")
@@ -37,16 +37,16 @@ _WORD: Final = re.compile(r"[^\W\d_]+")
 
 def find_keyword_stuffing(text: str, words: list[bytes]) -> str:
     """Return why a text is stuffed with keywords, or ''; `words` are all words of the text."""
-    if len(words) < _MIN_WORDS or not _has_frequent_word(words):
+    if len(words) < MIN_WORDS or not _has_frequent_word(words):
         return ""
     running = [word for line in _running_lines(text) for word in _WORD.findall(line)]
-    if len(running) < _MIN_WORDS:
+    if len(running) < MIN_WORDS:
         return ""
     first = running[:_MAX_WORDS]
     vocabulary = set(first)
     if len(vocabulary) < _MIN_VOCABULARY * len(first):
         return f"only {len(vocabulary)} different words in {len(first)}"
-    phrases = Counter(pair for pair in pairwise(running) if min(map(len, pair)) >= _LONG_WORD)
+    phrases = Counter(pair for pair in pairwise(running) if min(map(len, pair)) >= LONG_WORD)
     for phrase, times in phrases.most_common(1):
         if 2 * times > _MAX_PHRASE_SHARE * len(running):
             return f"'{' '.join(phrase)}' {times} times in {len(running)} words"
@@ -54,8 +54,8 @@ def find_keyword_stuffing(text: str, words: list[bytes]) -> str:
 
 
 def _has_frequent_word(words: list[bytes]) -> bool:
-    least = _MIN_FREQUENT * len(words)
-    return any(count > least and len(word) > _LONG_WORD for word, count in Counter(words).items())
+    least = MIN_FREQUENT * len(words)
+    return any(count > least and len(word) > LONG_WORD for word, count in Counter(words).items())
 
 
 def _running_lines(text: str) -> Iterator[str]:

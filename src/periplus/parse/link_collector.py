@@ -95,6 +95,22 @@ class LinkCollector:
             self._add_url(url, one_line(text, _MAX_TEXT) if text else "", nofollow)
         return url
 
+    def add_clean(self, references: Iterable[tuple[str, str]]) -> None:
+        """Add references as `add` does, each with its text, which is in one line already."""
+        folder, origin = self._cache
+        for reference, text in references:
+            if not reference or reference[0] == "#":
+                continue
+            if len(self._links) >= self._max_links or self._tries <= 0:
+                break
+            self._tries -= 1
+            bare = reference.partition("#")[0]
+            url = origin.get(bare)
+            if url is None and (url := folder.get(bare)) is None:
+                url = _cached_url(self._cache, bare, self._base)
+            if url:
+                self._add_url(url, text, False)
+
     def add_weak(self, reference: str) -> None:
         """Add the URL of a page shown within this one: a weak link unless something else in the page links to it."""
         before = len(self._links)
@@ -106,6 +122,7 @@ class LinkCollector:
         """Add references, each with its text, which is in one line already, and whether it is nofollow."""
         resolved: dict[str, str] = {}
         settled = set()
+        folder, origin = self._cache
         for reference, text, nofollow in references:
             bare = reference.partition("#")[0]
             if not bare or bare in settled:
@@ -115,9 +132,13 @@ class LinkCollector:
                 if len(self._links) >= self._max_links or self._tries <= 0:
                     break
                 self._tries -= 1
-                url = resolved[bare] = _cached_url(self._cache, bare, self._base)
+                # No reference is in both caches.
+                url = origin.get(bare)
+                if url is None and (url := folder.get(bare)) is None:
+                    url = _cached_url(self._cache, bare, self._base)
+                resolved[bare] = url
             if url:
-                self._add_url(url, text[:_MAX_TEXT].rstrip(), nofollow)
+                self._add_url(url, text[:_MAX_TEXT].rstrip() if text else "", nofollow)
             if not url or (text and not nofollow):
                 settled.add(bare)
 

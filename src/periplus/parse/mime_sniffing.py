@@ -35,6 +35,8 @@ _LETTER_SIGNATURES: Final = (
     (re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"), "application/x-bzip2"),
     (re.compile(rb"\x00[\x00-\xff]{3}ftyp"), "video/mp4"),
 )
+_FIRST_BYTES: Final = frozenset(signature[:1] for signature, _ in _SIGNATURES) | {b"I", b"R", b"w", b"B", b"\0"}
+"""What the formats above begin with."""
 _PDF: Final = re.compile(rb"\s*(?:\xef\xbb\xbf)?\s*%PDF-[0-9]\.[0-9]\s")
 _CONTROL: Final = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _HTML_STARTS: Final = (
@@ -123,12 +125,13 @@ def _detect_binary(body: bytes, start: bytes) -> str | None:
     """Return the type of a binary format by its first bytes; None for text."""
     if start.startswith(b"PK\x03\x04"):
         return _zip_type(body)
-    for signature, kind in _SIGNATURES:
-        if start.startswith(signature):
-            return kind
-    for pattern, kind in _LETTER_SIGNATURES:
-        if pattern.match(start):
-            return kind
+    if start[:1] in _FIRST_BYTES:
+        for signature, kind in _SIGNATURES:
+            if start.startswith(signature):
+                return kind
+        for pattern, kind in _LETTER_SIGNATURES:
+            if pattern.match(start):
+                return kind
     if not start.startswith(_UTF_16_MARKS) and start.count(b"\0") > len(start) // 16:
         return ""
     return None

@@ -1,11 +1,13 @@
 """What is derived from a page beyond its text: main content and preview, facts, media, service, flags."""
 
 import re
+from collections.abc import Iterable
+from itertools import compress
+from operator import itemgetter
 from typing import Final
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from periplus.parse.formats.service_description import service_kind
 from periplus.parse.html.flat_page import FlatPage
@@ -21,8 +23,6 @@ __all__ = ["describe", "describe_html", "main_text"]
 _MAX_PREVIEW: Final = 300
 
 _URL_DATE: Final = re.compile(r"/((?:19|20)\d\d/\d\d?/\d\d?)(?:/|\Z)")
-
-Offsets = npt.NDArray[np.int64]
 
 
 def describe(page: Page, domain: str) -> Page:
@@ -76,25 +76,26 @@ def _main_spans(page: Page, flat: FlatPage) -> tuple[tuple[int, ...], str]:
     begin, end = flat.text_spans(blocks.begin[chosen], blocks.end[chosen])
     end = np.minimum(end, len(page.text))
     is_shown = begin < end
-    begin, end, kinds = begin[is_shown], end[is_shown], blocks.kind[chosen][is_shown]
-    return _join_spans(begin, end), _preview(page.text, begin, end, kinds != kernel.HEADING)
+    shown = list(zip(begin[is_shown].tolist(), end[is_shown].tolist(), strict=True))
+    wanted = (blocks.kind[chosen][is_shown] != kernel.HEADING).tolist()
+    return _join_spans(shown), _preview(page.text, compress(shown, wanted))
 
 
-def _join_spans(begin: Offsets, end: Offsets) -> tuple[int, ...]:
-    """Return spans with neighbours joined, which have a break of one character between them."""
-    order = np.argsort(begin, kind="stable")
-    begin, end = begin[order], np.maximum.accumulate(end[order])
-    first = np.ones(len(begin), np.bool_)
-    first[1:] = begin[1:] > end[:-1] + 1
-    last = np.roll(first, -1)
-    spans: list[int] = np.column_stack((begin[first], end[last])).ravel().tolist()
+def _join_spans(parts: list[tuple[int, int]]) -> tuple[int, ...]:
+    """Return begins and ends with neighbours joined, which have a break of one character between them."""
+    spans: list[int] = []
+    for first, last in sorted(parts, key=itemgetter(0)):
+        if spans and first <= spans[-1] + 1:
+            spans[-1] = max(spans[-1], last)
+        else:
+            spans += (first, last)
     return tuple(spans)
 
 
-def _preview(text: str, begin: Offsets, end: Offsets, wanted: npt.NDArray[np.bool_]) -> str:
+def _preview(text: str, parts: Iterable[tuple[int, int]]) -> str:
     pieces: list[str] = []
     length = 0
-    for first, last in zip(begin[wanted].tolist(), end[wanted].tolist(), strict=True):
+    for first, last in parts:
         pieces.append(text[first : min(last, first + 4 * _MAX_PREVIEW)])
         length += len(pieces[-1]) + 1
         if length >= _MAX_PREVIEW:

@@ -1,10 +1,15 @@
 """Flags that warn about a page: adult content, spam, a paywall, a page that is empty without its scripts."""
 
 import re
+from functools import cache, cached_property
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
+
 from periplus.parse.html.flat_page import FlatPage, RowKind
-from periplus.parse.keyword_stuffing import find_keyword_stuffing
+from periplus.parse.html.kernels.word_survey import hash_words, survey_words
+from periplus.parse.keyword_stuffing import LONG_WORD, MIN_FREQUENT, MIN_WORDS, find_keyword_stuffing
 from periplus.records import Link, PageFlag
 from periplus.url import registered_domain
 
@@ -97,7 +102,7 @@ def find_flags(
     """Return the flags of a page, by its text and links and, for HTML, by its markup."""
     collector = FlagCollector()
     lowered = text[:_MAX_TEXT].lower()
-    words = _words(lowered)
+    words = _Words(lowered)
     meta = evidence.meta if evidence else {}
     _check_adult(title, words, meta.get("rating", "").strip().lower(), collector)
     _check_stuffing(lowered, words, meta.get("keywords", ""), collector)
@@ -109,37 +114,65 @@ def find_flags(
     return collector
 
 
-def _words(text: str) -> list[bytes]:
-    """Return the words of a text."""
-    raw = text.encode("utf-8", "ignore")
-    if len(raw) > len(text):
-        for marks in _PUNCTUATION:
-            raw = marks.sub(b" ", raw)
-    return raw.translate(_WORD_BYTES).split()
+class _Words:
+    """The words of a text, which are told apart only if a look at all of them shows that they matter."""
+
+    def __init__(self, text: str) -> None:
+        raw = text.encode("utf-8", "ignore")
+        if len(raw) > len(text):
+            for marks in _PUNCTUATION:
+                raw = marks.sub(b" ", raw)
+        self._raw = raw.translate(_WORD_BYTES)
+
+    @cached_property
+    def all(self) -> list[bytes]:
+        """All words in their order."""
+        return self._raw.split()
+
+    @cached_property
+    def _survey(self) -> tuple[int, int, bool]:
+        return survey_words(self._raw, _adult_hashes(), LONG_WORD)
+
+    def may_be_stuffed(self) -> bool:
+        """Return whether there are enough words, and one of them is frequent."""
+        words, most, _ = self._survey
+        return words >= MIN_WORDS and most > MIN_FREQUENT * words
+
+    def explicit(self) -> list[bytes]:
+        """Return the explicit words."""
+        return [word for word in self.all if word in _ADULT_WORDS] if self._survey[2] else []
 
 
-def _check_adult(title: str, words: list[bytes], rating: str, collector: FlagCollector) -> None:
+@cache
+def _adult_hashes() -> npt.NDArray[np.uint64]:
+    return hash_words(sorted(_ADULT_WORDS))
+
+
+def _check_adult(title: str, words: _Words, rating: str, collector: FlagCollector) -> None:
     if rating.startswith(_ADULT_RATINGS):
         collector.add(PageFlag.ADULT, "adult: rated so by the page itself")
         return
-    if _ADULT_WORDS.isdisjoint(words):
+    explicit = words.explicit()
+    if len(explicit) < 3:
         return
-    explicit = [word for word in words if word in _ADULT_WORDS]
-    in_title = not _ADULT_WORDS.isdisjoint(_words(title.lower()))
-    if len(explicit) >= 3 and (in_title or (len(set(explicit)) >= 3 and len(explicit) > 0.01 * len(words))):
+    in_title = not _ADULT_WORDS.isdisjoint(_Words(title.lower()).all)
+    if in_title or (len(set(explicit)) >= 3 and len(explicit) > 0.01 * len(words.all)):
         collector.add(PageFlag.ADULT, f"adult: {len(explicit)} explicit words")
 
 
-def _check_stuffing(text: str, words: list[bytes], keywords: str, collector: FlagCollector) -> None:
+def _check_stuffing(text: str, words: _Words, keywords: str, collector: FlagCollector) -> None:
     if keywords.count(",") > _MAX_KEYWORDS:
         collector.add(PageFlag.STUFFED, f"stuffed: {keywords.count(',') + 1} keywords in the head")
         return
-    if reason := find_keyword_stuffing(text, words):
+    if words.may_be_stuffed() and (reason := find_keyword_stuffing(text, words.all)):
         collector.add(PageFlag.STUFFED, f"stuffed: {reason}")
 
 
 def _check_link_farm(text: str, links: tuple[Link, ...], own_domain: str, collector: FlagCollector) -> None:
     if len(links) < _MIN_FARM_DOMAINS:
+        return
+    # Most pages link to a few hosts, and to see that takes no more than the beginnings of their links.
+    if len({link.url[: link.url.find("/", 9)] for link in links}) < _MIN_FARM_DOMAINS:
         return
     hosts = {link.url.split("/", 3)[2].partition(":")[0] for link in links if not link.nofollow}
     if len(hosts) < _MIN_FARM_DOMAINS:

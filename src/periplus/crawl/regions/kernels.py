@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 
-__all__ = ["SHINGLE", "hash_word", "observe", "refill", "warm"]
+__all__ = ["SHINGLE", "hash_word", "hash_words", "observe", "refill", "warm"]
 
 SHINGLE = 6
 """Words of a shingle. Shingles do not cross lines; a shorter line is a shingle by itself."""
@@ -35,6 +35,24 @@ def _mix(value: Any) -> Any:
     value = (value ^ (value >> np.uint64(30))) * _MIX_1
     value = (value ^ (value >> np.uint64(27))) * _MIX_2
     return value ^ (value >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def hash_words(data: Any, most: int) -> Any:
+    """Return the hashes that `observe` gives to words.
+
+    Parameters: data (uint8 array), words in UTF-8 with one space between them; most, how many there are at most.
+    Returns: their hashes (uint64 array).
+    """
+    hashes = np.empty(most, np.uint64)
+    count, begin = 0, 0
+    for position in range(len(data) + 1):
+        if position == len(data) or data[position] == 32:
+            if position > begin and count < most:
+                hashes[count] = hash_word(data[begin:position])
+                count += 1
+            begin = position + 1
+    return hashes[:count]
 
 
 @njit(cache=True, nogil=True)
@@ -138,7 +156,7 @@ def refill(shingles: Any, table: Any, counts: Any) -> None:
 def warm() -> None:
     """Call every kernel once with the types that the crawl uses."""
     data = np.frombuffer(b"The tides of the harbour\nin 2024", np.uint8)
-    own = np.array([hash_word(data[:3])], np.uint64)
+    own = hash_words(data[:3], 1)
     table, counts = np.zeros(64, np.uint64), np.zeros(3, np.int64)
     observe(data, own, np.uint64(2**64 - 1), table, counts)
     refill(table[table != 0], np.zeros(64, np.uint64), counts)

@@ -138,5 +138,6 @@ def _text_of(page: Page) -> bytes:
 def _own_words(url: str) -> npt.NDArray[np.uint64]:
     """Return the hashes of the words of a URL."""
     words = dict.fromkeys(word.lower() for word in _WORD.findall(unquote(url)))
-    encoded = [np.frombuffer(word.encode("utf-8", "replace"), np.uint8) for word in list(words)[:_MAX_OWN_WORDS]]
-    return np.array([kernels.hash_word(word) for word in encoded], np.uint64)
+    encoded = " ".join(list(words)[:_MAX_OWN_WORDS]).encode("utf-8", "replace")
+    hashes: npt.NDArray[np.uint64] = kernels.hash_words(np.frombuffer(encoded, np.uint8), _MAX_OWN_WORDS)
+    return hashes

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from periplus.parse.kernels import html as kernel
 from periplus.parse.kernels import html_columns, html_extras, html_links, html_rows, html_state, html_tables
 from periplus.parse.kernels.html_state import ROW_BEGIN, ROW_END, ROW_KIND, ROW_NUMBER, ROW_TABLE, ROW_WIDTH, VALUE_1
+from periplus.parse.text_cleanup import one_line
 
 __all__ = ["FlatPage", "Row", "RowKind", "parse_flat_page"]
 
@@ -17,6 +18,8 @@ _MAX_ROWS: Final = 65_536
 _KIND_COUNT: Final = int(html_state.STYLE_ROW) + 1
 _MAX_METADATA: Final = 1_000
 _MAX_TRACES: Final = 262_144
+_MAX_IMAGES: Final = 2_000
+_MAX_IMAGE_TEXT: Final = 300
 _SPACE: Final = 32
 _UNLIMITED: Final = 1 << 40
 _MAX_TEXT: Final = 4_096
@@ -128,6 +131,12 @@ class FlatPage:
         """Name in lower case, content and http-equiv of each <meta>."""
         rows = self.triples(RowKind.META, _MAX_METADATA)
         return [(name.lower(), content, pragma) for name, content, pragma in rows]
+
+    @cached_property
+    def images(self) -> tuple[list[str], list[str], list[str]]:
+        """Sources of the first images, alternative texts in one line, and labels."""
+        sources, texts, labels = self.columns(RowKind.IMAGE, _MAX_IMAGES)
+        return sources, [one_line(text, _MAX_IMAGE_TEXT) if text else "" for text in texts], labels
 
     def numbers(self, kind: int, limit: int = _MAX_ROWS) -> list[int]:
         """Return the numbers of the rows of one kind."""

@@ -117,7 +117,5 @@ def _read_links(flat: FlatPage, head: PageHead, max_links: int, data: bytes) -> 
 
 def _read_images(flat: FlatPage, base: str) -> tuple[Link, ...]:
     images = LinkCollector(base, _MAX_IMAGES)
-    rows = 2 * _MAX_IMAGES
-    for source, text, _ in flat.triples(RowKind.IMAGE, rows):
-        images.add(source, text)
+    images.add_clean(zip(*(column[: 2 * _MAX_IMAGES] for column in flat.images[:2]), strict=True))
     return images.collected()

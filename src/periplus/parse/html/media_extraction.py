@@ -41,8 +41,8 @@ class _MediaExtractor:
         self._caption = ""
         self._player = ("", "")
         self._lookups = _MAX_BLOCK_LOOKUPS
-        self._images = flat.triples(RowKind.IMAGE, _MAX_ROWS)
-        """Source, alternative text and label of the images that come next."""
+        self._images = zip(*flat.images, strict=True)
+        """Source, alternative text in one line and label of the images that come next."""
 
     def visit(self, index: int, row: Row) -> None:
         """Report what a row shows, or enter the figure that it begins."""
@@ -63,7 +63,7 @@ class _MediaExtractor:
 
     def _visit_image(self, index: int, row: Row) -> None:
         source, alternative, label = next(self._images)
-        text = one_line(alternative, _MAX_TEXT) or one_line(label, _MAX_TEXT)
+        text = alternative or one_line(label, _MAX_TEXT)
         in_figure = index < self._figure_end
         if not text and not (in_figure and self._caption):
             if row[VALUE_2] > 0 and not in_figure:

@@ -40,13 +40,14 @@ _MEDIA_META: Final = {
     "og:audio:url": "audio",
 }
 _MEDIA_TEXTS: Final = frozenset({"og:image:alt", "twitter:image:alt"})
-_PROPERTIES: Final = (
+_PROPERTY_NAMES: Final = (
     "@type headline name description datePublished dateModified genre sku isbn price priceCurrency ratingValue "
     "startDate endDate servesCuisine telephone streetAddress addressLocality addressCountry duration numberOfPages "
     "birthDate deathDate jobTitle nationality award legalName foundingDate numberOfEmployees openingHours elevation "
     "inLanguage countryOfOrigin applicationCategory operatingSystem softwareVersion programmingLanguage license "
     "codeRepository prepTime cookTime totalTime recipeYield recipeCategory recipeCuisine calories"
 )
+_PROPERTIES: Final = tuple(_PROPERTY_NAMES.split())
 _ENTITIES: Final = (
     "author",
     "creator",
@@ -171,15 +172,17 @@ def _read_json_ld(text: bytes, data: StructuredData) -> None:
 
 
 def _read_node(node: dict[str, Any], data: StructuredData) -> None:
-    for key in _PROPERTIES.split():
+    for key in _PROPERTIES:
         value = _first(node.get(key))
-        if isinstance(value, str | int | float) and not isinstance(value, bool):
+        if value is not None and isinstance(value, str | int | float) and not isinstance(value, bool):
             data.add_fact(key.lstrip("@"), str(value))
     for nested in (_first(node.get(name)) for name in _NESTED):
-        for key in _PROPERTIES.split() if isinstance(nested, dict) else ():
+        for key in _PROPERTIES if isinstance(nested, dict) else ():
             if not key.startswith("@") and isinstance(nested.get(key), str):
                 data.add_fact(key, nested[key])
     for key in _ENTITIES:
+        if key not in node:
+            continue
         for entity in _as_list(node.get(key))[:3]:
             name = entity.get("name") or entity.get("price") if isinstance(entity, dict) else entity
             if isinstance(name, str):
