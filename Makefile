@@ -95,9 +95,9 @@ learn-first-stage: $(DEV_READY) ## learn the parameters of the first stage from 
 	@$(INSTALL) bench
 	@$(BIN)/python training/ranking/learn_first_stage.py --keep $(or $(KEEP),build/first-stage) $(ARGS)
 
-bench-crawl: $(DEV_READY) ## crawl speed compared with Scrapy, one core each (PAGES=100,300,1000 ROUNDS=1 SEEN=1000000,10000000)
+bench-crawl: $(DEV_READY) ## crawl speed compared with Scrapy, one core each, and by stage (PAGES=300,1000,3000 SHARES=1,0.14 ROUNDS=1 SEEN=1000000,10000000)
 	@$(INSTALL) bench
-	@$(BIN)/python bench/crawl.py --pages $(if $(PAGES),$(PAGES),100,300,1000) --rounds $(or $(ROUNDS),1) --seen $(if $(SEEN),$(SEEN),1000000,10000000)
+	@$(BIN)/python bench/crawl.py --pages $(if $(PAGES),$(PAGES),300,1000,3000) --shares $(if $(SHARES),$(SHARES),1,0.14) --rounds $(or $(ROUNDS),1) --seen $(if $(SEEN),$(SEEN),1000000,10000000)
 
 BENCH_OPTIONS = $(if $(CORPUS),--corpus $(CORPUS)) $(if $(SIZES),--sizes $(SIZES)) \
 	$(if $(PEERS),--peers $(PEERS)) $(if $(WORDS),--words $(WORDS))

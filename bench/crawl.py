@@ -1,6 +1,6 @@
 """Crawl speed: Periplus beside Scrapy on one loopback web of real-sized pages, one core each, and bare fetching.
 
-.venv/bin/python bench/crawl.py [--pages 100,300,1000] [--share 1] [--rounds 1] [--seen 1000000]
+.venv/bin/python bench/crawl.py [--pages 300,1000,3000] [--shares 1,0.14] [--rounds 1] [--seen 1000000]
 
 Each runs in a process of its own on one core; the web is rendered and compressed before, and served by the other core.
 Both obey robots.txt, hold the same number of requests under way, follow every link they find and keep the HTML on disk.
@@ -8,7 +8,8 @@ Ours also writes WARC and digests, drops copies, syncs to disk every second and 
 AutoThrottle, cookies, retries and statistics that nobody reads. Bare fetch is our own client given the list of all
 URLs: no reading, no storing. Starting up (imports, compiled kernels) is not counted for any. Pages/s are of wall time,
 and of core time, which the last line compares: other work on the machine does not change it as much.
-Of `--rounds` runs of each the fastest counts.
+Of `--rounds` runs of each the fastest counts. Two sizes of pages, 110 kB and 15 kB, are measured at each number of
+pages; then one crawl of each size runs with timers around its stages, which make it a little slower.
 """
 
 import argparse
@@ -25,6 +26,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from crawl_stages import time_stages
 from crawlweb import BenchWeb
 from record import save
 
@@ -104,27 +106,32 @@ def child(what: str, pages: int, share: float, port: int) -> None:
         web = BenchWeb(pages, share)
         prepare(what, web)
         began, used = time.monotonic(), time.process_time()
-        found = {"ours": ours, "bare": bare, "scrapy": scrapy}[what](web, port, folder)
-        result = {"pages": found, "seconds": time.monotonic() - began, "cpu": time.process_time() - used}
+        timer = time_stages() if what == "stages" else None
+        found = {"ours": ours, "stages": ours, "bare": bare, "scrapy": scrapy}[what](web, port, folder)
+        result: dict[str, Any] = {"pages": found, "seconds": time.monotonic() - began}
+        result["cpu"] = time.process_time() - used
+        if timer is not None:
+            timer.switch("end")
+            result["stages"] = {name: 1_000 * spent / found for name, spent in timer.seconds.items()}
         result["memory_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(json.dumps(result))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def measure(what: str, pages: int, share: float, port: int, core: int) -> dict[str, float]:
+def measure(what: str, pages: int, share: float, port: int, core: int) -> dict[str, Any]:
     """Run one crawler in a process of its own."""
     command = [sys.executable, __file__, "--child", what, "--pages", str(pages), "--port", str(port)]
-    command += ["--share", str(share)]
+    command += ["--shares", str(share)]
     ran = subprocess.run(
         command, stdout=subprocess.PIPE, check=True, preexec_fn=lambda: os.sched_setaffinity(0, {core})
     )
-    result: dict[str, float] = json.loads(ran.stdout.splitlines()[-1])
+    result: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
     return result
 
 
-def compare(pages: int, share: float, rounds: int, cores: list[int]) -> dict[str, Any]:
-    """Measure all three on one web of so many pages."""
+def compare(pages: int, share: float, rounds: int, cores: list[int], with_stages: bool) -> dict[str, Any]:
+    """Measure all three on one web of so many pages, and the stages of ours."""
     server = subprocess.Popen(
         [sys.executable, str(Path(__file__).with_name("crawlweb.py")), str(pages), str(share)],
         stdin=subprocess.PIPE,
@@ -145,6 +152,9 @@ def compare(pages: int, share: float, rounds: int, cores: list[int]) -> dict[str
             row[what] = {name: round(value, 3) for name, value in best.items()}
             if best["pages"] != row["pages"]:
                 print(f"{what} found {best['pages']:.0f} pages of {row['pages']}", file=sys.stderr)
+        if with_stages:
+            stages = measure("stages", pages, share, ready["port"], cores[0])["stages"]
+            row["stages_ms"] = {name: round(stages[name], 4) for name in sorted(stages, key=stages.get, reverse=True)}
     finally:
         server.stdin.close()
         server.wait()
@@ -173,17 +183,36 @@ def seen_bytes(count: int) -> dict[str, float]:
     return {"urls": urls, "bytes": round(held, 2), "peak_bytes": round(peak, 2), "microseconds": round(took, 2)}
 
 
+def report(share: float, sizes: list[int], rounds: int, cores: list[int]) -> list[dict[str, Any]]:
+    """Measure webs of several sizes with pages of one size, and print what came of it."""
+    print(f"\n{'pages':>7}{'':>10}{'pages/s':>10}{'per cpu s':>11}{'ms':>8}{'MB':>8}")
+    rows = []
+    for size in sizes:
+        row = compare(size, share, rounds, cores, size == sizes[-1])
+        rows.append(row)
+        for what in ("scrapy", "ours", "bare"):
+            one = row[what]
+            speeds = f"{one['pages_per_second']:>10,.1f}{one['pages_per_cpu_second']:>11,.1f}"
+            speeds += f"{1_000 / one['pages_per_cpu_second']:>8.2f}"
+            print(f"{row['pages']:>7,}{what:>10}{speeds}{one['memory_mb']:>8,.0f}", flush=True)
+    print(f"core ms a page of {rows[-1]['page_bytes'] // 1000} kB by stage:")
+    for name, spent in rows[-1]["stages_ms"].items():
+        print(f"{spent:>9.3f}  {name}")
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pages", default="100,300,1000", help="sizes of the web, parted by commas")
-    parser.add_argument("--share", type=float, default=1.0, help="size of pages: 1 is 110 kB, 0.14 is 15 kB")
+    parser.add_argument("--pages", default="300,1000,3000", help="sizes of the web, parted by commas")
+    parser.add_argument("--shares", default="1,0.14", help="sizes of pages: 1 is 110 kB, 0.14 is 15 kB")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--seen", default="1000000,10000000", help="URLs seen to measure the memory of, or nothing")
-    parser.add_argument("--child", choices=("ours", "bare", "scrapy"), help=argparse.SUPPRESS)
+    parser.add_argument("--try", action="store_true", dest="is_try", help="save nothing")
+    parser.add_argument("--child", choices=("ours", "stages", "bare", "scrapy"), help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, default=0, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.child:
-        child(asked.child, int(asked.pages), asked.share, asked.port)
+        child(asked.child, int(asked.pages), float(asked.shares), asked.port)
         return
     cores = sorted(os.sched_getaffinity(0))
     seen = [seen_bytes(int(count)) for count in asked.seen.split(",") if count]
@@ -191,19 +220,19 @@ def main() -> None:
         print(
             f"{one['urls']:>12,.0f} URLs seen: {one['bytes']:.1f} B each, {one['microseconds']:.2f} us to ask and add"
         )
-    print(f"{'pages':>7}{'':>10}{'pages/s':>10}{'per cpu s':>11}{'MB':>8}")
-    rows = []
-    for size in asked.pages.split(","):
-        row = compare(int(size), asked.share, asked.rounds, cores)
-        rows.append(row)
-        for what in ("scrapy", "ours", "bare"):
-            one = row[what]
-            speeds = f"{one['pages_per_second']:>10,.1f}{one['pages_per_cpu_second']:>11,.1f}"
-            print(f"{row['pages']:>7,}{what:>10}{speeds}{one['memory_mb']:>8,.0f}", flush=True)
-    save("crawl" if asked.share == 1 else "crawl_small_pages", {"web": rows, "seen": seen, "connections": CONNECTIONS})
+    sizes = [int(size) for size in asked.pages.split(",")]
+    webs = {float(share): report(float(share), sizes, asked.rounds, cores) for share in asked.shares.split(",")}
+    for share, rows in webs.items() if not asked.is_try else ():
+        name = "crawl" if share == 1 else "crawl_small_pages"
+        save(name, {"web": rows, "seen": seen, "connections": CONNECTIONS})
     # By core time: the machine may be busy with other work, which wall time would measure too.
-    last = {what: rows[-1][what]["pages_per_cpu_second"] for what in ("scrapy", "ours", "bare")}
-    print(f"{last['ours'] / last['scrapy']:.1f}x Scrapy pages/s, {last['ours'] / last['bare']:.0%} of bare fetch")
+    ratios = []
+    for rows in webs.values():
+        last = {what: rows[-1][what]["pages_per_cpu_second"] for what in ("scrapy", "ours", "bare")}
+        ratios.append((last["ours"] / last["scrapy"], last["ours"] / last["bare"], rows[-1]["page_bytes"]))
+    for beside, of_bare, size in ratios:
+        print(f"{size // 1000} kB: {beside:.1f}x Scrapy pages/s, {of_bare:.0%} of bare fetch")
+    print(f"{min(r[0] for r in ratios):.1f}x Scrapy pages/s, {min(r[1] for r in ratios):.0%} of bare fetch")
 
 
 if __name__ == "__main__":
