@@ -8,6 +8,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -120,6 +121,12 @@ class Import(NamedTuple):
     line: int
 
 
+@cache
+def all_nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
+    """Return every node of a tree: a dozen checks look at all of them."""
+    return tuple(ast.walk(tree))
+
+
 class Module(NamedTuple):
     path: Path
     name: str
@@ -131,7 +138,7 @@ class Module(NamedTuple):
 
     def imports(self) -> Iterator[Import]:
         """Every import, wherever it stands: at the top, in a function, under TYPE_CHECKING."""
-        yield from _imports(ast.walk(self.tree), self)
+        yield from _imports(iter(all_nodes(self.tree)), self)
 
     def top_imports(self) -> Iterator[Import]:
         """Only those that run when the module is imported."""
@@ -284,7 +291,7 @@ def check_exports(modules: list[Module]) -> list[str]:
 
 def _bound(tree: ast.Module) -> set[str]:
     names: set[str] = set()
-    for node in ast.walk(tree):
+    for node in all_nodes(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.add(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -368,7 +375,7 @@ def check_environment(modules: list[Module]) -> list[str]:
     for module in modules:
         if module.package in ENVIRONMENT_ALLOWED:
             continue
-        for node in ast.walk(module.tree):
+        for node in all_nodes(module.tree):
             if isinstance(node, ast.Attribute) and node.attr in ENVIRONMENT_NAMES and _is_system(node.value):
                 complaints.append(f"{module.where(node.lineno)}: reads {node.attr}")
             elif isinstance(node, ast.ImportFrom) and node.module in ("os", "os.path"):
@@ -443,7 +450,7 @@ def check_vocabulary(modules: list[Module]) -> list[str]:
     """Docstrings are in the imperative of the language's own habit, and classes are nouns of the field."""
     complaints = []
     for module in modules:
-        for node in ast.walk(module.tree):
+        for node in all_nodes(module.tree):
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
                 continue
             first = (ast.get_docstring(node) or "").partition(" ")[0]
@@ -458,7 +465,7 @@ def check_kernels(modules: list[Module]) -> list[str]:
     """Kernels live in `kernels` modules, are cached and release the interpreter's lock."""
     complaints = []
     for module in modules:
-        for node in ast.walk(module.tree):
+        for node in all_nodes(module.tree):
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
             for decorator in node.decorator_list:
@@ -483,7 +490,7 @@ def check_prints(modules: list[Module]) -> list[str]:
     return [
         f"{module.where(node.lineno)}: prints"
         for module in modules
-        for node in ast.walk(module.tree)
+        for node in all_nodes(module.tree)
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "print" and module.package != "cli"
     ]
 
