@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-traps bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-frontier bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-pagerank-shards bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-documents bench-bombs bench-cluster-answers bench-cluster-crawl bench-partitioning bench-scale scale-page bench-cluster-serving demo-cluster demo-sites bench-cluster bench-cluster-kills bench-geo bench-sites bench-agents
+.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-traps bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-frontier bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-pagerank-shards bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-sandbox bench-bombs bench-cluster-answers bench-cluster-crawl bench-partitioning bench-scale scale-page bench-cluster-serving demo-cluster demo-sites bench-cluster bench-cluster-kills bench-geo bench-sites bench-agents
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -115,8 +115,8 @@ bench-parse: $(DEV_READY) ## HTML parsing compared with Lexbor, resiliparse and 
 	@$(INSTALL) bench
 	@$(BIN)/python bench/parse.py $(if $(CORPUS),--corpus $(CORPUS)) --rounds $(or $(ROUNDS),3)
 
-bench-documents: $(DEV_READY) ## documents parsed in limited processes, compared with parsing in the process itself (DOCUMENTS=600)
-	@$(BIN)/python bench/documents.py $(if $(DOCUMENTS),--documents $(DOCUMENTS)) $(ARGS)
+bench-sandbox: $(DEV_READY) ## documents parsed in limited processes, compared with parsing in the process itself (DOCUMENTS=600)
+	@$(BIN)/python bench/sandbox_documents.py $(if $(DOCUMENTS),--documents $(DOCUMENTS)) $(ARGS)
 
 bench-bombs: $(DEV_READY) ## crawl a web with every bomb, killed and restarted: what is stored, what each process takes (PAGES=25 KILLS=3)
 	@$(BIN)/python bench/bombs.py $(if $(PAGES),--pages $(PAGES)) $(if $(KILLS),--kills $(KILLS)) $(ARGS)

@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from periplus.cli import app
-from periplus.settings import HostSettings, Setting, Settings, host_table, table
+from periplus.settings import FieldSettings, HostSettings, Setting, Settings, field_table, host_table, table
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -66,6 +66,9 @@ def settings_page() -> str:
         parts.append("\n".join([head, "| name | type | default | what it does |", "|---|---|---|---|", *lines, ""]))
     head = f'## host."NAME"\n\n{inspect.cleandoc(HostSettings.__doc__ or "")}\n\n{HOSTS_EXAMPLE}'
     lines = [f"| `{row.name}` | {row.type} | {_default(row.default)} | {row.help} |" for row in host_table()]
+    parts.append("\n".join([head, "| name | type | default | what it does |", "|---|---|---|---|", *lines, ""]))
+    head = f"## fields.NAME\n\n{inspect.cleandoc(FieldSettings.__doc__ or '')} See [documents](documents.md).\n"
+    lines = [f"| `{row.name}` | {row.type} | {_default(row.default)} | {row.help} |" for row in field_table()]
     parts.append("\n".join([head, "| name | type | default | what it does |", "|---|---|---|---|", *lines, ""]))
     return "\n".join(parts)
 

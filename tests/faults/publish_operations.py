@@ -77,7 +77,7 @@ class InboxPublication(Operation):
             marks.done(str(number))
 
     def check(self, folder: Path, done: list[str], begun: list[str]) -> None:
-        pending = {record.url: record for _, record in Inbox(folder).pending_records()}
+        pending = {one.url: one for _, records in Inbox(folder).pending_records() for one in records}
         expect_between({page_url(n) for n in done}, pending, {page_url(n) for n in begun}, "pages in the inbox")
         for number in done:
             page, expected = pending[page_url(number)].page, page_record(int(number)).page

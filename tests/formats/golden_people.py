@@ -75,7 +75,7 @@ def read_inbox(folder: Path) -> Any:
     part("inbox").recover()
     inbox = Inbox(folder)
     indexed = inbox.find_record(fetched_page(0)[0].key)
-    waits = [plain(visit) for _, visit in inbox.pending_records()]
+    waits = [plain(visit) for _, visits in inbox.pending_records() for visit in visits]
     if part("inbox").health.is_failing():  # it stays in the inbox and holds up no other page
         raise DataError(part("inbox").health.error)
     return {"waits": waits, "indexed": plain(indexed)}

@@ -52,8 +52,9 @@ def test_no_query_is_refused(given: str) -> None:
 def test_before_anything_is_indexed() -> None:
     app = make_app(FakeSearcher(total=0, documents=0), ServeSettings(threads=1))
     answer = get(app, "/api/search?q=salt")
-    assert answer.status == 503
-    assert answer.json["error"] == "The index is empty."
+    assert answer.status == 200, "a program that has just started the server is told, not refused"
+    assert answer.json["number_of_results"] == 0
+    assert "Nothing is indexed yet" in answer.json["notes"][0]
 
 
 def test_the_largest_numbers_are_allowed() -> None:

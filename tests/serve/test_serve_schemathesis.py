@@ -11,9 +11,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis.generation import GenerationMode
 
+from periplus.app.serving.document_service import DocumentService
+from periplus.files import open_data_folder
 from periplus.records import VisitReport
+from periplus.search import Searcher
 from periplus.serve import Actions, ApiKeys, PublishReceipt, background_server
-from periplus.settings import ServeSettings
+from periplus.settings import ServeSettings, Settings
 from periplus.url import parse_address
 
 
@@ -56,20 +59,24 @@ SETTINGS = ServeSettings(
 
 
 @pytest.fixture(scope="module")
-def schema() -> Iterator[Any]:
-    with background_server(FakeSearcher(), SETTINGS, ACTIONS, KEYS) as url:
+def schema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    folder = open_data_folder(tmp_path_factory.mktemp("schema") / "data", create=True)
+    documents = DocumentService(folder, Searcher.open(folder, Settings(), may_be_empty=True), Settings())
+    actions = ACTIONS._replace(documents=documents)
+    with background_server(FakeSearcher(), SETTINGS, actions, KEYS) as url:
         yield schemathesis.openapi.from_url(url + "openapi.json")
 
 
 def test_every_request_is_answered_as_documented(schema: Any) -> None:
     operations = [found.ok() for found in schema.get_all_operations()]
-    assert len(operations) == 23
+    assert len(operations) == 29
     statuses: dict[str, set[int]] = {}
     for operation in operations:
         described = {int(status) for status in operation.definition.raw["responses"]}
         statuses[operation.label] = ask_everything(operation, GenerationMode.POSITIVE, described)
         ask_everything(operation, GenerationMode.NEGATIVE, described | {404, 405, 422})
-    looked_up = {label: statuses.pop(label) for label in ("GET /api/page", "GET /api/verify")}
+    by_key = ("GET /api/page", "GET /api/verify", "GET /api/documents/{id}", "DELETE /api/documents/{id}")
+    looked_up = {label: statuses.pop(label) for label in by_key}
     assert all(404 in seen for seen in looked_up.values()), "nobody guesses the key of a page"
     assert all(min(seen) < 300 for seen in statuses.values()), statuses
 

@@ -39,6 +39,8 @@ from periplus.index.collection.segment_dictionary import SegmentDictionary, read
 from periplus.index.document_fields import FIELD_NAMES, Field
 from periplus.index.index_reader import Index, IndexStatistics
 from periplus.index.media_file import EXTRAS, documents_with, read_media
+from periplus.index.own_fields.field_schema import Schema, read_schema, write_schema
+from periplus.index.own_fields.field_values import convert_value, parse_date
 from periplus.index.segment import Segment, TermEntry
 from periplus.index.static_vectors import stored_vectors
 from periplus.index.vocabulary.completions import LINK_TEXT_FLAG, squeeze_site_name
@@ -81,6 +83,7 @@ __all__ = [
     "LiveIndex",
     "NameEntry",
     "NamedDocument",
+    "Schema",
     "Segment",
     "SegmentDictionary",
     "SpellingCandidate",
@@ -89,6 +92,7 @@ __all__ = [
     "TermEntry",
     "build_index",
     "check_index",
+    "convert_value",
     "cut_piece",
     "discount_titles",
     "documents_with",
@@ -97,9 +101,11 @@ __all__ = [
     "folder_statistics",
     "gather_build_statistics",
     "index_tail_faults",
+    "parse_date",
     "read_build_statistics",
     "read_dictionary",
     "read_media",
+    "read_schema",
     "repair_feed_log",
     "repair_index",
     "replace_index",
@@ -110,6 +116,7 @@ __all__ = [
     "sum_build_statistics",
     "title_key",
     "write_build_statistics",
+    "write_schema",
     "write_slice",
 ]
 

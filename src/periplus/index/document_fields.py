@@ -63,6 +63,12 @@ class Document(NamedTuple):
     news: bool = False
     has_main: bool = False
     """Whether main content was found: the body is not just all of the text."""
+    own_fields: bytes = b""
+    """JSON of the fields of a document that was sent, b'' for others."""
+    content: int = 0
+    """Fingerprint of such a document, 0 for others."""
+    popularity: float = 0.0
+    """A static rank that whoever sent it gave it, from 0 to 1."""
 
 
 def make_document(record: FetchRecord, language: str, anchors: str) -> Document:
@@ -75,6 +81,8 @@ def make_document(record: FetchRecord, language: str, anchors: str) -> Document:
         host = host.rpartition("@")[2].partition(":")[0]
     address = rest.removeprefix("www.")
     body, boilerplate = split_text(page)
+    if page.own_text:
+        body = f"{body}\n{page.own_text}" if body else page.own_text
     headings, emphasis = page.headings, page.emphasis
     if boilerplate:
         headings, emphasis = (_outside(boilerplate, body, phrases) for phrases in (headings, emphasis))
@@ -92,7 +100,10 @@ def make_document(record: FetchRecord, language: str, anchors: str) -> Document:
     media, news = (select_media(page), is_news(page)) if page.media or page.feeds else ((), False)
     # By position: this runs for every page, and keywords take as long as all the rest.
     values = record.key, url, host, title, language, record.when, page.kind, fields, page.flags, day, record.simhash
-    return Document._make((*values, media, news, bool(page.main)))
+    if page.own_fields:
+        own = page.own_fields.encode("utf-8", "replace"), record.content, page.popularity
+        return Document._make((*values, media, news, bool(page.main), *own))
+    return Document._make((*values, media, news, bool(page.main), b"", 0, 0.0))
 
 
 def split_text(page: Page) -> tuple[str, str]:

@@ -25,6 +25,7 @@ from periplus.index.kernels import (
 from periplus.index.kernels.postings_scan import LOOKUP_FIELDS
 from periplus.index.kernels.term_dictionary import TermEntry
 from periplus.index.language_sets import MAX_LANGUAGE_SETS, LanguageSets
+from periplus.index.own_fields.own_fields import OwnFields
 from periplus.index.term_rows import TermRowCache
 from periplus.index.validation.kernels import term_checks
 from periplus.index.validation.segment_checks import check_segment_files, damaged_array
@@ -33,7 +34,7 @@ from periplus.store import decompress
 __all__ = ["PARTS", "Segment", "TermEntry"]
 
 PARTS: Final = ("lexicon", "postings", "documents", "text")
-OPTIONAL_PARTS: Final = ("words", "extras", "static_vectors", "names")
+OPTIONAL_PARTS: Final = ("words", "extras", "static_vectors", "names", "own_fields")
 """Parts that a segment may lack."""
 _DEFAULTS: Final = {"analysis": np.zeros(1, np.uint8)}
 """Columns that segments of earlier versions lack, and the value that they stand for."""
@@ -386,6 +387,11 @@ class Segment:
             return decompress(packed, _MAX_BLOCK_BYTES)
         except Exception as error:
             raise CorruptFile(f"{self._text.path} is damaged in block {block}: {error}.") from error
+
+    @functools.cached_property
+    def own_fields(self) -> OwnFields:
+        """The own fields of documents that were sent."""
+        return OwnFields(self.files.get("own_fields"), self.documents)
 
     def sizes(self) -> dict[str, int]:
         """Return the bytes that each array takes, by 'part.array'."""

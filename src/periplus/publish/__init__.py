@@ -4,13 +4,16 @@ In: pages handed in through the API, the form or the command line. Out: the same
 `ContentPublisher` takes text, a file or a URL with its metadata, and keeps it by the SHA-256 of its content
 (`ContentFiles`); `make_published_record` checks a page; `Inbox` holds it from its acknowledgement until it is in both;
 `publish_pending` moves what is pending into a live index, `publish_all` all of it, `background_publisher` does so from
-a thread of its own, and `PublicationStore` is the store that it ends in. `DeletionList` holds the pages that no build
-indexes.
+a thread of its own, and `PublicationStore` is the store that it ends in. `DocumentUpload` takes documents of
+applications in bulk, which `DocumentConverter` reads by the schema of the index. `DeletionList` holds the pages that no
+build indexes.
 """
 
 from periplus.publish.content_files import ContentFiles, ContentMetadata
 from periplus.publish.content_publisher import ContentPublisher, Publication, PublishedContent
 from periplus.publish.deletions import DeletionList
+from periplus.publish.document_upload import DocumentUpload, LineError, UploadReport
+from periplus.publish.documents import DocumentConverter, document_address, document_object
 from periplus.publish.inbox import Inbox, InboxStatistics
 from periplus.publish.publication import content_id, make_published_record
 from periplus.publish.publication_store import PublicationStore
@@ -21,14 +24,20 @@ __all__ = [
     "ContentMetadata",
     "ContentPublisher",
     "DeletionList",
+    "DocumentConverter",
+    "DocumentUpload",
     "Inbox",
     "InboxStatistics",
+    "LineError",
     "Publication",
     "PublicationStore",
     "PublishedContent",
     "StoreMover",
+    "UploadReport",
     "background_publisher",
     "content_id",
+    "document_address",
+    "document_object",
     "make_published_record",
     "publish_all",
     "publish_pending",

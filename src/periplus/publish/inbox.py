@@ -4,6 +4,7 @@
     inbox/<nanoseconds>-<key>.indexed   indexed, but not yet in the page store
     inbox/<nanoseconds>-<key>.damaged   its checksum is wrong: kept for the operator
     inbox/<nanoseconds>-<key>.replaced  it could not be read, and a later version of the page is indexed
+    inbox/<nanoseconds>-batch<n>.new    n documents at once; the same states
 
 Any process may add pages; only the one that holds the index removes them, and only what is durable in the page store.
 A file that cannot be read is neither removed nor renamed: it is tried again, less often each time, and the others are
@@ -12,11 +13,13 @@ not held up.
 
 import contextlib
 import errno
+import itertools
 import logging
+import os
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -26,7 +29,15 @@ from periplus.errors import BadInput, CorruptFile, DataError, DiskFailed, Folder
 from periplus.files import disk_errors, disk_failure, make_folder, sweep_torn, write_atomically
 from periplus.health import part
 from periplus.publish.deletions import DeletionList
-from periplus.publish.inbox_files import InboxListing, encode_page, read_page
+from periplus.publish.inbox_files import (
+    InboxListing,
+    batch_name,
+    batch_number,
+    batch_size,
+    encode_batch,
+    encode_page,
+    read_pages,
+)
 from periplus.publish.publication_store import PublicationStore
 from periplus.records import FetchRecord, Outcome
 from periplus.settings import StoreSettings
@@ -41,6 +52,10 @@ _MOST: Final = 10_000
 """Pages that may be pending; with more, no process seems to index them."""
 _BATCH: Final = 500
 """Pages that are indexed, or moved to the store, at once."""
+_BATCH_SHARE: Final = 32
+"""Documents of a batch that count as much as one file."""
+_STORE_RECORDS: Final = 4_000
+"""Records after which no further file is moved to the store at once."""
 _COUNT_SECONDS: Final = 1.0
 _COUNT_SHARE: Final = 0.05
 """The share of time that counting the pending pages may take; between two counts, added pages are counted only."""
@@ -94,13 +109,34 @@ class Inbox:
 
     def add_record(self, record: FetchRecord) -> None:
         """Add a page, or the deletion of one; it is durable when this returns. Raise `Overloaded` if it is full."""
-        if record.outcome is Outcome.OK and self.deletions.contains(record.key):
-            raise BadInput(f"{record.url} was deleted.", "Undo the deletion first: periplus index delete --undo URL.")
+        self.check_deleted(record)
         with disk_errors(self._folder):
             make_folder(self._folder)
             if self._is_full():
                 raise Overloaded("Too many published pages are waiting to be indexed.", "Try again later.")
         write_atomically(self._folder / f"{self._next_name():020d}-{record.key:016x}.new", encode_page(record))
+
+    def check_deleted(self, record: FetchRecord) -> None:
+        """Raise `BadInput` for a page that was deleted permanently."""
+        if record.outcome is Outcome.OK and self.deletions.contains(record.key):
+            raise BadInput(f"{record.url} was deleted.", "Undo the deletion first: periplus index delete --undo URL.")
+
+    def add_batch(self, records: Sequence[FetchRecord]) -> int:
+        """Add documents at once; they are durable when this returns. Return the number of the batch."""
+        with disk_errors(self._folder):
+            make_folder(self._folder)
+        number = self._next_name()
+        write_atomically(self._folder / batch_name(number, len(records)), encode_batch(records))
+        return number
+
+    def pending_documents(self, first: int = 0, last: int = 1 << 64) -> int:
+        """Return how many documents of batches are not indexed yet, of those with numbers in a range."""
+        try:
+            names = os.listdir(self._folder)
+        except FileNotFoundError:
+            return 0
+        pending = [name for name in names if name.endswith(".new") and batch_size(name)]
+        return sum(batch_size(name) for name in pending if first <= batch_number(name) <= last)
 
     def _next_name(self) -> int:
         """Return the time in nanoseconds, later than that of the last name."""
@@ -134,16 +170,19 @@ class Inbox:
     def find_record(self, key: int) -> FetchRecord | None:
         """Return the latest record with a key, if it is still in the inbox."""
         names = InboxListing(self._folder).names()
-        stems = sorted(name for name in [*names.pending, *names.indexed] if _key(name) == f"{key:016x}")
+        all_names = [*names.pending, *names.indexed]
+        stems = sorted(name for name in all_names if _key(name) == f"{key:016x}" or batch_size(name))
         for name in reversed(stems):
             try:
-                return read_page(self._folder / name)
+                found = [record for record in read_pages(self._folder / name) if record.key == key]
             except FileNotFoundError:  # it was moved meanwhile
                 continue
             except CorruptFile:
                 return None
             except OSError as error:
                 raise disk_failure(self._folder / name, error) from error
+            if found:
+                return found[-1]
         return None
 
     def statistics(self) -> InboxStatistics:
@@ -163,12 +202,16 @@ class Inbox:
         now = time.monotonic()
         return any(self._is_due(name, now) for name in self._listing.names().indexed)
 
+    def count_indexed(self) -> int:
+        """Return how many files are indexed, and not in the store yet."""
+        return len(self._listing.names().indexed)
+
     def _is_due(self, name: str, now: float) -> bool:
         retry = self._retries.get(name)
         return retry is None or retry.due <= now
 
-    def pending_records(self) -> Iterator[tuple[Path, FetchRecord]]:
-        """Yield a batch of what is not indexed yet, the oldest first; call `mark_indexed` once each is in the index.
+    def pending_records(self) -> Iterator[tuple[Path, list[FetchRecord]]]:
+        """Yield some files of what is not indexed yet, the oldest first; `mark_indexed` once each is in the index.
 
         Raise `DiskFailed` if no file can be read at present, for lack of descriptors or memory.
         """
@@ -177,11 +220,13 @@ class Inbox:
             self._forget_retries()
             now = time.monotonic()
             self._queue.extend(name for name in self._listing.names().pending if self._is_due(name, now))
-        for _ in range(min(_BATCH, len(self._queue))):
+        count = 0
+        while self._queue and count < _BATCH:
             name = self._queue.popleft()
-            record = self._read(name)
-            if record is not None:
-                yield self._folder / name, record
+            records = self._read(name)
+            count += max(1, len(records or ()) // _BATCH_SHARE)
+            if records is not None:
+                yield self._folder / name, records
 
     def _sweep(self) -> None:
         """Remove what processes that were killed have left unfinished."""
@@ -189,11 +234,11 @@ class Inbox:
             self._swept = time.monotonic()
             sweep_torn(self._folder)
 
-    def _read(self, name: str) -> FetchRecord | None:
-        """Return the record in a file; None if it is gone or damaged, or cannot be read now."""
+    def _read(self, name: str) -> list[FetchRecord] | None:
+        """Return the records in a file; None if it is gone or damaged, or cannot be read now."""
         path = self._folder / name
         try:
-            record = read_page(path)
+            records = read_pages(path)
         except FileNotFoundError:
             self._retries.pop(name, None)
             return None
@@ -209,7 +254,7 @@ class Inbox:
             return None
         if self._retries.pop(name, None) is not None and not self._retries:
             part(_FOLDER).recover()
-        return record
+        return records
 
     def _forget_retries(self) -> None:
         """Forget files that are gone."""
@@ -243,9 +288,14 @@ class Inbox:
         path.rename(path.with_suffix(".indexed"))
         self._replace_earlier(path.name)
 
+    def remove_unchanged(self, path: Path) -> None:
+        """Remove a batch whose documents were indexed and stored before, all of them as they are."""
+        path.unlink(missing_ok=True)
+
     def _replace_earlier(self, name: str) -> None:
         """Set aside earlier versions of a page that could not be read: it would be older again if they were now."""
-        for earlier in [other for other in self._retries if other < name and _key(other) == _key(name)]:
+        same = [other for other in self._retries if other < name and _key(other) == _key(name)]
+        for earlier in same if not batch_size(name) else ():
             self._set_aside(self._folder / earlier, ".replaced", f"{earlier} was not read before a later version.")
 
     def requeue_indexed(self) -> None:
@@ -270,11 +320,16 @@ class Inbox:
         """
         now = time.monotonic()
         due = [name for name in self._listing.names().indexed if self._is_due(name, now)]
-        records = {name: record for name in due[:_BATCH] if (record := self._read(name)) is not None}
+        records: dict[str, list[FetchRecord]] = {}
+        for name in due[:_BATCH]:
+            if (read := self._read(name)) is not None:
+                records[name] = read
+            if sum(map(len, records.values())) >= _STORE_RECORDS:
+                break
         if not records:
             return 0
         try:
-            store.append_all(records.values())
+            store.append_all(itertools.chain.from_iterable(records.values()))
         except FolderInUse:
             return 0
         for name in records:

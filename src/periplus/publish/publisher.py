@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Final
 from periplus.errors import FolderInUse, PeriplusError
 from periplus.health import part, share_health
 from periplus.publish.inbox import Inbox
+from periplus.publish.inbox_files import batch_size
 from periplus.publish.publication import make_published_record
 from periplus.publish.publication_store import PublicationStore
+from periplus.records import FetchRecord
 from periplus.settings import Settings
 from periplus.supervision import report_exception, start_supervised
 from periplus.writer_queue import is_awaited, queue_for_lock
@@ -28,6 +30,8 @@ _IDLE_SECONDS: Final = 5.0
 """The index is released after this long without a page."""
 _RETRY_SECONDS: Final = 0.5
 _MAX_RETRY_SECONDS: Final = 5.0
+_MOST_INDEXED: Final = 64
+"""Indexed files that may wait for the store as long as others wait for the index."""
 _START_DELAY_SECONDS: Final = 1.0
 """The first queries take precedence over warming up, unless a page is pending."""
 _WARMING: Final = threading.Lock()
@@ -38,21 +42,54 @@ _WARM: Final = threading.Event()
 def publish_pending(live: "LiveIndex", inbox: Inbox) -> int:
     """Index a batch of pending pages of the inbox, and remove deleted ones; return the number of pages indexed."""
     inbox.deletions.apply_to_index(live)
-    indexed = []
-    for path, record in inbox.pending_records():
+    indexed, count = [], 0
+    batches: dict[Path, list[FetchRecord]] = {}
+    for path, records in inbox.pending_records():
+        changed = [inbox.deletions.apply_to_record(record) for record in records]
+        if batch_size(path.name):
+            batches[path] = changed
+            continue
+        _publish_batches(live, inbox, batches)  # they came before this page
         try:
-            live.add(inbox.deletions.apply_to_record(record))
+            live.add(changed[0])
         except (PeriplusError, OSError, MemoryError):
             raise
         except Exception as error:  # this page only
             inbox.postpone(path, error)
             continue
         indexed.append(path)
+        count += 1
     if indexed:
         live.sync()  # only what is durable may be marked as indexed
     for path in indexed:
         inbox.mark_indexed(path)
-    return len(indexed)
+    return count + _publish_batches(live, inbox, batches)
+
+
+def _publish_batches(live: "LiveIndex", inbox: Inbox, batches: "dict[Path, list[FetchRecord]]") -> int:
+    """Make batches of documents searchable, as one segment; return how many documents they have. `batches` is emptied.
+
+    They are not in the journal: until they are committed, their files are in the inbox.
+    """
+    if not batches:
+        return 0
+    try:
+        unchanged = live.add_batch([record for records in batches.values() for record in records])
+    except (PeriplusError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        for path in batches:
+            inbox.postpone(path, error)
+        batches.clear()
+        return 0
+    for path, records in batches.items():
+        if all(record.key in unchanged for record in records):
+            inbox.remove_unchanged(path)
+        else:
+            inbox.mark_indexed(path)
+    count = sum(map(len, batches.values()))
+    batches.clear()
+    return count
 
 
 def publish_all(folder: Path, settings: Settings, inbox: Inbox) -> None:
@@ -175,7 +212,8 @@ def _index_pending(folder: Path, settings: Settings, inbox: Inbox, stopped: thre
         while time.monotonic() - last_page < _IDLE_SECONDS:
             if publish_pending(live, inbox):
                 last_page = time.monotonic()
-            mover.move()
+            if not inbox.has_pending() or inbox.count_indexed() > _MOST_INDEXED:
+                mover.move()
             part(_PART).recover()
             if is_awaited(folder, "index") or stopped.wait(_POLL_SECONDS):
                 return

@@ -25,6 +25,8 @@ from periplus.query.forms.feedback import (
 from periplus.query.forms.term_forms import select_allowed
 from periplus.query.forms.written_forms import content_words_of
 from periplus.query.matcher import ScratchPool, describe_plan, estimate_cost, find_candidates, plan_segment
+from periplus.query.own_fields.field_filters import extract_fields, parse_filter
+from periplus.query.own_fields.matching_sets import match_sets
 from periplus.query.query_budget import QueryBudget
 from periplus.query.query_parser import ParsedQuery, parse_query
 from periplus.query.query_plan import QueryPlan, QueryWord, Scoring
@@ -35,6 +37,7 @@ from periplus.query.query_tree import (
     BagOfWords,
     ContentType,
     DateRange,
+    FieldFilter,
     Filter,
     Language,
     Link,
@@ -63,6 +66,7 @@ __all__ = [
     "ContentType",
     "DateRange",
     "DocumentCounts",
+    "FieldFilter",
     "Filter",
     "FilterRecord",
     "Language",
@@ -98,10 +102,13 @@ __all__ = [
     "describe_plan",
     "estimate_cost",
     "expand_by_feedback",
+    "extract_fields",
     "filter_matches_any",
     "filters_match",
     "find_candidates",
     "is_clear",
+    "match_sets",
+    "parse_filter",
     "parse_query",
     "plan_query",
     "plan_segment",

@@ -17,8 +17,9 @@ from periplus.index import Index, Segment, documents_with
 from periplus.index.kernels import inversion
 from periplus.query.content_types import CONTENT_TYPES
 from periplus.query.query_budget import QueryBudget
-from periplus.query.query_tree import ContentType, DateRange, Filter, Language, Link, Site, Vertical
+from periplus.query.query_tree import ContentType, DateRange, FieldFilter, Filter, Language, Link, Site, Vertical
 from periplus.query.term_lookups import TermSet
+from periplus.settings import FieldSettings
 from periplus.text import language_number
 
 __all__ = ["FilterCache", "filter_matches_any", "filters_match", "given_sets"]
@@ -105,10 +106,20 @@ def _find(segment: Segment, wanted: Filter | TermSet, budget: QueryBudget | None
         most = budget.work_left if budget is not None else 1 << 62
         documents, work = segment.documents_with_terms(wanted.terms, most)
         return documents, work, work < most
+    if isinstance(wanted, FieldFilter):
+        return _find_by_field(segment, wanted), segment.documents, True
     chosen = np.zeros(len(segment.live) * inversion.BLOCK, np.uint8)
     chosen[: segment.documents] = _choose(segment, wanted)
     packed: DocumentSet = np.packbits(chosen, bitorder="little").view(np.uint64)
     return packed, segment.documents, isinstance(wanted, Language | ContentType)
+
+
+def _find_by_field(segment: Segment, wanted: FieldFilter) -> DocumentSet:
+    """Return the documents with a value of an own field."""
+    own, field = segment.own_fields, FieldSettings(wanted.kind)
+    if wanted.kind != "keyword":
+        return own.in_range(wanted.name, field, wanted.low, wanted.high)
+    return own.with_words(wanted.name, field, wanted.words) if wanted.words else own.with_any(wanted.name, field)
 
 
 def _choose(segment: Segment, wanted: Filter) -> Chosen:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import inf
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ __all__ = [
     "BagOfWords",
     "ContentType",
     "DateRange",
+    "FieldFilter",
     "Filter",
     "Language",
     "Link",
@@ -141,6 +143,19 @@ class Link:
 
 
 @dataclass(frozen=True)
+class FieldFilter:
+    """Documents by an own field: with a number, date or boolean from `low` to `high`, or with any of some keywords."""
+
+    name: str
+    kind: str
+    """Its type: keyword, number, date or boolean."""
+    low: float = -inf
+    high: float = inf
+    words: tuple[str, ...] = ()
+    """Keywords; none where any value will do."""
+
+
+@dataclass(frozen=True)
 class MatchAll:
     """All documents: what a query of nothing but exclusions starts from."""
 
@@ -167,7 +182,7 @@ class AndNot:
     barred: "Node"
 
 
-Filter = Site | Prefix | NumberRange | Language | ContentType | Vertical | DateRange | Link
+Filter = Site | Prefix | NumberRange | Language | ContentType | Vertical | DateRange | Link | FieldFilter
 """What is a set of documents, whatever else is asked."""
 
 Node = Word | BagOfWords | Phrase | Near | Filter | MatchAll | And | Or | AndNot

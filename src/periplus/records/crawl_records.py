@@ -208,6 +208,11 @@ class Page(msgspec.Struct, frozen=True, omit_defaults=True):
     """Of a list: when the page of each link last changed, in seconds since 1970; 0.0 if it is not stated."""
     forms: tuple[Form, ...] = ()
     """Forms to submit, if the crawl does so."""
+    own_fields: str = ""
+    """Of a document that an application has sent: a JSON object of its other fields; '' for all others."""
+    own_text: str = ""
+    """Of such a document: the text of those fields that are searched."""
+    popularity: float = 0.0  # how popular such a document is, from 0 to 1
 
 
 class FetchRecord(msgspec.Struct, frozen=True, omit_defaults=True):

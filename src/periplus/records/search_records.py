@@ -44,6 +44,14 @@ class Query(msgspec.Struct, frozen=True):
     """Whether the query is searched as typed: neither relaxed nor corrected where it finds nothing."""
     as_you_type: bool = False
     """Whether its writer is still typing: the last word, unless a space follows it, matches as a prefix too."""
+    filter: str = ""
+    """An expression over own fields of documents that results have to pass."""
+    sort: str = ""
+    """An own field to sort by, 'price:asc' or 'price:desc'; '' for the best first."""
+    facets: tuple[str, ...] = ()
+    """Own fields whose values are counted over all matches."""
+    every_word: bool = False
+    """Whether a result has to have all words; so it has where results are sorted."""
 
 
 class SearchLimits(NamedTuple):
@@ -96,6 +104,8 @@ class Hit(msgspec.Struct, frozen=True):
     """Title and URL of other results of the same site, if this one is its home page."""
     media: tuple[Media, ...] = ()
     answer: tuple[int, int] = (0, 0)
+    own_fields: str = ""
+    """Of a document that was sent: its own fields, as JSON."""
 
 
 class Card(msgspec.Struct, frozen=True):
@@ -137,4 +147,6 @@ class ResultPage(msgspec.Struct, frozen=True):
     work: int = 0
     """A summary of the plan for logs, without words; and its work units: postings and positions that were decoded."""
     shards: tuple[int, tuple[int, ...]] = (0, ())  # of a cluster: how many were asked, and which did not answer
+    facets: tuple[tuple[str, tuple[tuple[str, int], ...], tuple[float, float] | None], ...] = ()
+    """Of each field that was asked for: the most frequent values and their counts, and the least and largest number."""
     sites: tuple[tuple[str, str, float, int, str], ...] = ()  # name, outcome, milliseconds, results, reason

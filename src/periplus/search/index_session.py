@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from periplus.graph import read_synonyms
-from periplus.index import Index
+from periplus.index import Index, read_schema
 from periplus.query import ParsedQuery, QueryPlan, Synonyms, alternative_words
 from periplus.rank import Ranker, open_external_signals
 from periplus.records import Query
@@ -79,6 +79,8 @@ class IndexSession:
         self.suggester: Suggester = Suggester(index, before.suggester if before else None, popular)
         self.cache: DocumentCache = before.cache if before else DocumentCache()
         self.statistics = _count(index)
+        self.fields = read_schema(index.folder)
+        """The own fields of documents, as they are declared."""
         self._settings = settings
 
     def with_weights(self, weights: Mapping[str, float]) -> "IndexSession":

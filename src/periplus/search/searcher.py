@@ -12,11 +12,12 @@ import numpy as np
 from periplus.errors import NothingHere
 from periplus.index import Index
 from periplus.publish import DeletionList
-from periplus.records import Query, ResultPage, SearchLimits
+from periplus.records import FetchRecord, Query, ResultPage, SearchLimits
 from periplus.search.answering.index_backend import IndexBackend
 from periplus.search.answering.passage_finder import find_page_passages
 from periplus.search.answering.query_answerer import QueryAnswerer
 from periplus.search.index_session import IndexParts, IndexSession, SearchStatistics
+from periplus.search.own_fields.collected_documents import find_documents
 from periplus.search.page_status import DELETED, INDEXED, PageStatus, status_of_record
 from periplus.search.presentation.cards import CardReader
 from periplus.search.presentation.page_passages import Passage
@@ -146,6 +147,18 @@ class Searcher:
         if self._deleted.contains(address.key):
             return PageStatus(address.url, address.key, DELETED)
         return status_of_record(address, self._cards.fetch_record(address.key))
+
+    def fetch_record(self, key: int) -> FetchRecord | None:
+        """Return the newest record of a page in the store, whatever its outcome; this may wait for the store."""
+        return self._cards.latest_record(key)
+
+    def documents_matching(self, expression: str) -> list[tuple[int, str]]:
+        """Return key and URL of the documents that were sent and that a filter selects; '*' selects all of them.
+
+        Raise `BadInput` for an expression that is none.
+        """
+        session = self._session
+        return find_documents(session.index, session.fields, expression) if session is not None else []
 
     def cached_page(self, key: int) -> CachedPage | None:
         """Return the stored text of the page with this key, if it is in the index."""

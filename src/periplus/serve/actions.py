@@ -14,11 +14,13 @@ __all__ = [
     "ClickEvent",
     "ContentLike",
     "CrawlLike",
+    "DocumentsLike",
     "HealthReport",
     "JudgementRequest",
     "PublishReceipt",
     "PublishRequest",
     "Publisher",
+    "UploadLike",
     "UploadedFile",
 ]
 
@@ -135,6 +137,38 @@ class HealthReport(NamedTuple):
         return [part for part in self.parts if part.is_failing()]
 
 
+class UploadLike(Protocol):
+    """An upload of documents that is being read; called from one thread at a time."""
+
+    def feed(self, data: bytes) -> None:
+        """Read the next bytes of the body; this may wait for earlier ones to be indexed."""
+
+    def finish(self) -> dict[str, Any]:
+        """Read what is left, which is durable then; return what became of the documents."""
+
+    def report(self) -> dict[str, Any]:
+        """Return what became of the documents so far."""
+
+
+class DocumentsLike(Protocol):
+    """The documents of the data folder that applications send."""
+
+    def begin_upload(self, encoding: str, lines: bool) -> UploadLike:
+        """Begin an upload; raise `BadInput` for an unknown content encoding."""
+
+    def task(self, name: str) -> dict[str, Any]:
+        """Return how far the documents of an upload are; raise `BadInput` if it is no task."""
+
+    def find(self, identifier: str) -> dict[str, Any] | None:
+        """Return a document by its id or URL; None if there is none."""
+
+    def delete(self, identifier: str) -> bool:
+        """Delete a document by its id or URL; return whether there was one."""
+
+    def delete_matching(self, expression: str) -> dict[str, Any]:
+        """Delete the documents that a filter selects; return how many."""
+
+
 class Actions(NamedTuple):
     """The actions of a server; None for one that is not available."""
 
@@ -165,3 +199,4 @@ class Actions(NamedTuple):
     """Return whether there is a thumbnail of an image, by its URL; it looks for a file."""
     thumbnail: Callable[[int], bytes | None] | None = None
     """Return a thumbnail (WebP), by the fingerprint of the image's URL."""
+    documents: DocumentsLike | None = None

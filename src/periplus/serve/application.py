@@ -16,6 +16,7 @@ from periplus.errors import DataError, Overloaded, PeriplusError
 from periplus.health import part
 from periplus.serve.actions import Actions
 from periplus.serve.admin.admin_pages import AdminHandlers
+from periplus.serve.api.documents_api import DocumentHandlers
 from periplus.serve.api.passages_api import PassageHandlers
 from periplus.serve.api.query_counter import QueryCounter
 from periplus.serve.api.ratings import RatingHandlers
@@ -134,6 +135,7 @@ def make_app(
         "weather": weather,
         "admin": admin,
         "passages": PassageHandlers(searcher, executor),
+        "documents": DocumentHandlers(actions.documents, executor, settings.documents_mb << 20),
         "searxng": SearxngHandlers(executor, settings.rate > 0),
     }
 

@@ -55,6 +55,12 @@ class Route(NamedTuple):
     metric: str = ""
     """The label of its metrics, if it is not the constant part of the path."""
     rate_limited: bool = True
+    body_types: tuple[str, ...] = ("application/json",)
+    """Content types of the body."""
+    streamed: bool = False
+    """Whether the body is read as it arrives, however long that takes."""
+    deep: bool = False
+    """Whether its last parameter may contain slashes."""
     direct: bool = False
     """Answered by `SearchMiddleware`, from the cache if possible, without the framework (docs/decisions/014)."""
 

@@ -6,6 +6,7 @@ document, and the page `/api` the documentation for people.
 
 from typing import Final
 
+from periplus.serve.document_routes import DOCUMENT_ROUTES
 from periplus.serve.route_records import INVALID, TOO_MANY, Access, Parameter, Route, object_schema, text
 from periplus.serve.search_routes import SEARCH_ROUTES
 
@@ -236,4 +237,11 @@ _ADMIN: Final = (
     Route("GET", "/admin/live", "admin.live", "", (), "admin", Access.SESSION, media_types=("text/event-stream",)),
 )
 
-ROUTES: Final = (*SEARCH_ROUTES, *_WRITES, *_PAGES, *_OPERATION, *(route._replace(metric="/admin") for route in _ADMIN))
+ROUTES: Final = (
+    *SEARCH_ROUTES,
+    *_WRITES,
+    *DOCUMENT_ROUTES,
+    *_PAGES,
+    *_OPERATION,
+    *(route._replace(metric="/admin") for route in _ADMIN),
+)

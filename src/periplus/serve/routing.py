@@ -17,6 +17,7 @@ __all__ = [
     "UNLIMITED_PATHS",
     "Authorizer",
     "is_api_path",
+    "is_streamed",
     "make_routes",
     "metric_label",
 ]
@@ -28,6 +29,8 @@ SEARCH_PATHS: Final = frozenset(route.path for route in ROUTES if route.direct)
 SEARCH_FORM_PATHS: Final = frozenset(route.path for route in ROUTES if route.direct and route.method == "POST")
 """The same, for searches that are posted as a form."""
 UNLIMITED_PATHS: Final = frozenset(route.path for route in ROUTES if not route.rate_limited)
+_STREAMED_ENDS: Final = tuple({route.path.rpartition("/")[2] for route in ROUTES if route.streamed})
+"""How paths end whose bodies are read as they arrive."""
 JSON_PATHS: Final = frozenset(route.path for route in ROUTES if "text/html" not in route.media_types and route.tags)
 """Errors on these paths are JSON."""
 _API_PREFIX: Final = "/api/"
@@ -60,6 +63,11 @@ def is_api_path(path: str) -> bool:
     return path.startswith(_API_PREFIX) or path in JSON_PATHS
 
 
+def is_streamed(path: str) -> bool:
+    """Return whether the body of a request is read as it arrives, however long that takes."""
+    return path.endswith(_STREAMED_ENDS)
+
+
 def make_routes(
     groups: Mapping[str, Any], authorizer: Authorizer, login_form: Callable[[Request], Response]
 ) -> list[FrameworkRoute]:
@@ -70,7 +78,11 @@ def make_routes(
     # The framework matches in order: what most clients request comes first, searches last, as they bypass it.
     ordered = sorted(ROUTES, key=lambda route: (route.direct, bool(route.permission)))
     guarded = [(route, _guarded(route, _handler(groups, route), authorizer, login_form)) for route in ordered]
-    return [FrameworkRoute(route.path, handler, methods=[route.method]) for route, handler in guarded]
+    return [FrameworkRoute(_framework_path(route), handler, methods=[route.method]) for route, handler in guarded]
+
+
+def _framework_path(route: Route) -> str:
+    return route.path.removesuffix("}") + ":path}" if route.deep else route.path
 
 
 def _handler(groups: Mapping[str, Any], route: Route) -> Handler:

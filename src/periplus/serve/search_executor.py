@@ -343,6 +343,16 @@ class SearchExecutor:
                 with self._mean_lock:
                     self._mean_seconds += _GAIN * (min(seconds, _MAX_SEARCH_SECONDS) - self._mean_seconds)
 
+    async def refresh(self) -> None:
+        """Open the newest generation of the index now."""
+        loop = asyncio.get_running_loop()
+        if await call_in_thread(self._open_newest):
+            loop.call_soon(self._on_change)
+
+    def _open_newest(self) -> bool:
+        with self._refresh_lock:
+            return self._searcher.refresh()
+
     def _refresh(self, loop: asyncio.AbstractEventLoop) -> None:
         """Check for a newer index, periodically and in one thread; if it cannot be opened the old one stays."""
         if time.monotonic() - self._refreshed < _REFRESH_SECONDS or not self._refresh_lock.acquire(blocking=False):

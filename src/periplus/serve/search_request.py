@@ -32,6 +32,7 @@ __all__ = [
 MAX_QUERY_LENGTH: Final = 2_000
 """Characters of a query; a longer one is truncated, and the page says so."""
 MAX_START: Final = 10_000
+_MAX_FIELD: Final = 100
 MAX_COUNT: Final = 100
 PAGE_SIZE: Final = 10
 """Results on a page for people."""
@@ -125,7 +126,7 @@ def parse_page_request(parameters: Mapping[str, str]) -> SearchRequest:
 def parse_api_request(parameters: Mapping[str, str]) -> SearchRequest:
     """Parse a request of a program; raise `BadInput` for invalid values."""
     words, truncated = _clean_query(parameters.get("q", ""))
-    if not words:
+    if not words and not any(parameters.get(name, "").strip() for name in ("filter", "sort", "facets")):
         raise BadInput("The query is missing.", "Add q, for example /search?q=lighthouse&format=json.")
     name = "size" if "size" in parameters else "count"
     size = _bounded(name, parameters.get(name, str(PAGE_SIZE)), 1, MAX_COUNT)
@@ -167,6 +168,10 @@ def _with_filters(parameters: Mapping[str, str], query: Query, truncated: bool, 
         folded=parameters.get("similar", "") != "1",
         verbatim=parameters.get("verbatim", "") == "1",
         as_you_type=parameters.get("as_you_type", "") == "1" and not parameters.get("q", "")[-1:].isspace(),
+        filter=parameters.get("filter", "")[:MAX_QUERY_LENGTH].strip(),
+        sort=parameters.get("sort", "")[:_MAX_FIELD].strip(),
+        facets=tuple(name for name in parameters.get("facets", "")[:MAX_QUERY_LENGTH].split(",") if name.strip()),
+        every_word=parameters.get("match", "") == "all",
     )
     format_name = parameters.get("format", "").lower()
     return SearchRequest(

@@ -20,6 +20,10 @@ _FILTERS: Final = (
     Parameter(
         "verbatim", "1 searches the query as typed, though it finds nothing", {"type": "string", "enum": ["0", "1"]}
     ),
+    Parameter("filter", "only documents that pass, such as brand:acme AND price:10..20", text(MAX_QUERY_LENGTH)),
+    Parameter("sort", "the field to sort by: price:asc or price:desc", text(100)),
+    Parameter("facets", "fields whose values are counted over all matches, separated by commas", text(500)),
+    Parameter("match", "all: a result has every word; so it has with sort", {"type": "string", "enum": ["any", "all"]}),
     Parameter("as_you_type", "1 if the last word may be unfinished: a prefix", {"type": "string", "enum": ["0", "1"]}),
 )
 _PAGE: Final = (
@@ -46,7 +50,7 @@ _RESULT_PARAMETERS: Final = (
     _EXPLAIN,
 )
 _RESULTS: Final = (
-    {200: "results, best first", 303: "no query: redirect to /", 503: "the index is empty, or overload"}
+    {200: "results, best first; none while the index is empty", 303: "no query: redirect to /", 503: "overload"}
     | INVALID
     | TOO_MANY
 )
@@ -88,7 +92,7 @@ SEARCH_ROUTES: Final = (
             *_FILTERS,
             _EXPLAIN,
         ),
-        responses={200: "results, best first", 503: "the index is empty, or overload"} | INVALID | TOO_MANY,
+        responses={200: "results, best first; none while the index is empty", 503: "overload"} | INVALID | TOO_MANY,
         direct=True,
     ),
     Route(

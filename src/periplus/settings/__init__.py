@@ -6,6 +6,7 @@ Only `periplus.cli` calls `load`; each package receives its own struct. `table` 
 from periplus.settings.all_settings import (
     OLD_NAMES,
     Settings,
+    field_table,
     host_table,
     load,
     table,
@@ -17,6 +18,7 @@ from periplus.settings.settings_crawling import (
     ParseSettings,
     StoreSettings,
 )
+from periplus.settings.settings_fields import FieldSettings, read_field_settings
 from periplus.settings.settings_hosts import HostSettings
 from periplus.settings.settings_loader import (
     Setting,
@@ -46,6 +48,7 @@ __all__ = [
     "CrawlSettings",
     "EmbeddingSettings",
     "FetchSettings",
+    "FieldSettings",
     "FocusSettings",
     "FrontierSettings",
     "GraphSettings",
@@ -62,7 +65,9 @@ __all__ = [
     "StorageSettings",
     "StoreSettings",
     "cache_folder",
+    "field_table",
     "host_table",
     "load",
+    "read_field_settings",
     "table",
 ]

@@ -14,6 +14,7 @@ from periplus.settings.settings_crawling import (
     ParseSettings,
     StoreSettings,
 )
+from periplus.settings.settings_fields import FieldSettings, read_field_settings
 from periplus.settings.settings_hosts import HostSettings, read_host_settings
 from periplus.settings.settings_loader import Setting, Warn, read_settings, warn_of_old_name
 from periplus.settings.settings_processes import ClusterSettings, FocusSettings, LimitSettings, StorageSettings
@@ -27,7 +28,7 @@ from periplus.settings.settings_searching import (
 from periplus.settings.settings_serving import ServeSettings, SiteSettings
 from periplus.settings_section import Section
 
-__all__ = ["OLD_NAMES", "Settings", "host_table", "load", "table"]
+__all__ = ["OLD_NAMES", "Settings", "field_table", "host_table", "load", "table"]
 
 
 class Settings(Section, frozen=True):
@@ -53,10 +54,13 @@ class Settings(Section, frozen=True):
     storage: StorageSettings = StorageSettings()
     site: SiteSettings = SiteSettings()
     host: dict[str, HostSettings] = msgspec.field(default_factory=dict)
+    fields: dict[str, FieldSettings] = msgspec.field(default_factory=dict)
 
 
 _HOSTS: Final = "host"
 """Name of the tables of single hosts."""
+_FIELDS: Final = "fields"
+"""Name of the tables of the fields of documents."""
 
 OLD_NAMES: Final = {
     "fetch.hosts": "fetch.hosts_file",
@@ -87,7 +91,7 @@ def table() -> list[Setting]:
         if isinstance(field.default, Section):
             section = type(field.default)
             rows.extend(_row(f"{field.name}.", section, inner) for inner in msgspec.structs.fields(section))
-        elif field.name != _HOSTS:
+        elif field.name not in (_HOSTS, _FIELDS):
             rows.append(_row("", Settings, field))
     return rows
 
@@ -95,6 +99,11 @@ def table() -> list[Setting]:
 def host_table() -> list[Setting]:
     """Return the settings of single hosts: name, type, default, help."""
     return [_row("", HostSettings, field) for field in msgspec.structs.fields(HostSettings)]
+
+
+def field_table() -> list[Setting]:
+    """Return the settings of a field of documents: name, type, default, help."""
+    return [_row("", FieldSettings, field) for field in msgspec.structs.fields(FieldSettings)]
 
 
 def _row(prefix: str, section: type, field: msgspec.structs.FieldInfo) -> Setting:
@@ -111,6 +120,5 @@ def load(
 
     A later source takes precedence. `warn` is called with a sentence for each old name.
     """
-    return read_settings(
-        Settings, table(), file, environment, flags, OLD_NAMES, warn, tables={_HOSTS: read_host_settings}
-    )
+    tables = {_HOSTS: read_host_settings, _FIELDS: read_field_settings}
+    return read_settings(Settings, table(), file, environment, flags, OLD_NAMES, warn, tables=tables)

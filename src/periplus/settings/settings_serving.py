@@ -69,6 +69,9 @@ class ServeSettings(Section, frozen=True):
         float,
         Meta(description="Time for a request body, in seconds; one that comes slowly is refused (408) earlier", gt=0),
     ] = 30.0
+    documents_mb: Annotated[
+        int, Meta(description="Maximum size of one upload of documents, decompressed, in MB", ge=1, le=1 << 20)
+    ] = 4_096
     expensive_query: Annotated[
         float,
         Meta(

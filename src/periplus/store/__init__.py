@@ -16,11 +16,11 @@ A crawl in several shards has a store for each: `store`, `store/shard-01` and so
 for reading includes all of them, in an order that is stored in `store/order.bin`.
 
 The package also owns the compressors: `read_warc` (WARC files of any origin), `read_lines` (plain, gzip or zstd text),
-`compress` and `decompress` (one zstd frame, bounded). `write_cdxj` writes the index by which tools for web archives
-find the responses. Formats: docs/formats/store.md.
+`compress` and `decompress` (one zstd frame, bounded), `StreamDecoder` (an upload as it arrives). `write_cdxj` writes
+the index by which tools for web archives find the responses. Formats: docs/formats/store.md.
 """
 
-from periplus.store.compression import compress, decompress, read_lines
+from periplus.store.compression import ENCODINGS, StreamDecoder, compress, decompress, read_lines
 from periplus.store.page_store import PageStore, StoreStatistics
 from periplus.store.retention import RetentionResult
 from periplus.store.sharded_store import PUBLICATION_SHARD, RECEIVED_SHARD, shard_folder, shard_folders
@@ -31,6 +31,7 @@ from periplus.store.warc.cdxj import CdxjResult, write_cdxj
 from periplus.store.warc.warc_reader import WarcPage, parse_record, read_warc
 
 __all__ = [
+    "ENCODINGS",
     "PUBLICATION_SHARD",
     "RECEIVED_SHARD",
     "CdxjResult",
@@ -38,6 +39,7 @@ __all__ = [
     "RetentionResult",
     "StoreRepair",
     "StoreStatistics",
+    "StreamDecoder",
     "WarcPage",
     "WarcRecord",
     "check_store_folder",

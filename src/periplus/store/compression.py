@@ -6,16 +6,31 @@ import threading
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final, cast
 
 import zstandard
 
-from periplus.errors import BadFile, CorruptFile
+from periplus.errors import BadFile, BadInput, CorruptFile
 
-__all__ = ["MAX_LINE", "compress", "decompress", "decompress_first", "gzip_member", "read_lines"]
+__all__ = [
+    "ENCODINGS",
+    "MAX_LINE",
+    "StreamDecoder",
+    "compress",
+    "decompress",
+    "decompress_first",
+    "gzip_member",
+    "read_lines",
+]
 
 MAX_LINE: Final = 64 << 20
 """Longest line that `read_lines` returns; a longer one is an error."""
+ENCODINGS: Final = ("identity", "gzip", "zstd")
+_MAX_PIECE: Final = 1 << 20
+_UPLOAD_WINDOW: Final = 8 << 20
+_ZSTD_STEP: Final = 1 << 12
+"""Bytes of zstd that are decoded at a time: of a decompression bomb, each expands to tens of MB at most."""
+_BAD: Final = "The body is not in the encoding that it states, or damaged."
 _WINDOW: Final = 128 << 20
 _STEP: Final = 1 << 16
 
@@ -176,3 +191,53 @@ class _FrameReader(io.RawIOBase):
         if self._frame.eof:
             self._frame = self._engine.decompressobj()
         return True
+
+
+class StreamDecoder:
+    """Decodes one body in one of `ENCODINGS`; several gzip members or zstd frames may follow each other."""
+
+    def __init__(self, encoding: str) -> None:
+        if encoding not in ENCODINGS:
+            raise BadInput(f"The encoding '{encoding[:40]}' is not supported.", f"Use {', '.join(ENCODINGS)}.")
+        self._encoding = encoding
+        self._engine: Any = self._begin()
+        self._fresh = True
+
+    def _begin(self) -> Any:
+        if self._encoding == "gzip":
+            return zlib.decompressobj(wbits=31)
+        return zstandard.ZstdDecompressor(max_window_size=_UPLOAD_WINDOW).decompressobj()
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yield what some bytes decode to, in pieces; raise `BadInput` if they cannot be decoded."""
+        if self._encoding == "identity":
+            yield data
+            return
+        try:
+            yield from self._gzip(data) if self._encoding == "gzip" else self._zstd(data)
+        except (zlib.error, zstandard.ZstdError):
+            raise BadInput(_BAD, "Send Content-Encoding: gzip or zstd with such a body.") from None
+
+    def _gzip(self, data: bytes) -> Iterator[bytes]:
+        while data:
+            if self._engine.eof:
+                self._engine = self._begin()
+            piece = self._engine.decompress(data, _MAX_PIECE)
+            data = self._engine.unconsumed_tail or self._engine.unused_data
+            self._fresh = self._engine.eof
+            yield piece
+
+    def _zstd(self, data: bytes) -> Iterator[bytes]:
+        while data:
+            if self._engine.eof:
+                self._engine = self._begin()
+            piece = self._engine.decompress(data[:_ZSTD_STEP])
+            data = self._engine.unused_data + data[_ZSTD_STEP:] if self._engine.eof else data[_ZSTD_STEP:]
+            self._fresh = self._engine.eof
+            for begin in range(0, len(piece), _MAX_PIECE):
+                yield piece[begin : begin + _MAX_PIECE]
+
+    def finish(self) -> None:
+        """Raise `BadInput` if the body ended within a member or frame."""
+        if self._encoding != "identity" and not self._fresh:
+            raise BadInput("The compressed body is incomplete.", "Send all of it; what came first was taken.")

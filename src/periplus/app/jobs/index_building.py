@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from periplus.app.disk_estimates import require_index_room
 from periplus.app.jobs.deletion_jobs import apply_deletions
+from periplus.app.jobs.field_declarations import apply_fields
 from periplus.app.jobs.index_queue import queue_for_index
 from periplus.app.kernel_compilation import compile_kernels
 from periplus.app.new_folder import no_pages_error
@@ -41,6 +42,7 @@ def build_graph_and_index(
     with contextlib.ExitStack() as stack:
         stack.enter_context(queue_for_index(folder, wait, "index build", observer))
         inbox.move_to_store(settings.store)
+        apply_fields(folder, settings.fields)
         store = stack.enter_context(PageStore.open(data.store, settings.store))
         require_index_room(folder, settings)
         build_graph(store, data.graph, settings.graph, observer.progress)

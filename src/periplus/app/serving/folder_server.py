@@ -3,11 +3,13 @@
 import atexit
 import contextlib
 import os
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from periplus.app.jobs.field_declarations import apply_fields
 from periplus.app.kernel_compilation import compile_kernels
 from periplus.app.observer import SILENT, Observer
 from periplus.app.serving.server_actions import server_actions
@@ -18,6 +20,7 @@ from periplus.settings import Settings
 from periplus.supervision import supervise_once
 
 if TYPE_CHECKING:
+    from periplus.search import Searcher
     from periplus.serve import ApiKeys, ServerResources
 
 __all__ = ["api_keys", "open_server", "serve_folder"]
@@ -30,25 +33,43 @@ def api_keys(folder: Path, *, create: bool = False) -> "ApiKeys":
     return ApiKeys(open_data_folder(folder, create=create))
 
 
-def open_server(folder: Path, settings: Settings, may_be_empty: bool = False, warm: bool = False) -> "ServerResources":
-    """Open what one process serves with. warm: load all kernels now; otherwise a thread does so meanwhile."""
-    from periplus.app.serving.search_process import IsolatingSearcher, warm_up
+def open_server(folder: Path, settings: Settings, warm: bool = False) -> "ServerResources":
+    """Open what one process serves with; the folder may be empty.
+
+    warm: load all kernels now; otherwise a thread does so meanwhile.
+    """
+    from periplus.app.serving.search_process import IsolatingSearcher
     from periplus.search import Searcher
     from periplus.serve import ApiKeys, ServerResources
 
+    apply_fields(folder, settings.fields)
     # An embedding model would be loaded by the other process, too, and takes far more memory than a searcher.
     isolated = settings.serve.expensive_process and not _uses_encoder(folder, settings)
     kind = IsolatingSearcher if isolated else Searcher
-    searcher = kind.open(folder, settings, may_be_empty=may_be_empty)
+    searcher = kind.open(folder, settings, may_be_empty=True)
     # The first search loads the compiled kernels: no request should wait for that.
     if warm:
-        warm_up(searcher)
+        _warm_up(searcher, settings)
     else:
-        threading.Thread(target=supervise_once("warm-up", warm_up), args=(searcher,), daemon=True).start()
+        threading.Thread(target=supervise_once("warm-up", _warm_up), args=(searcher, settings), daemon=True).start()
     keys = ApiKeys(folder)
     keys.ensure_file()
     _share_health(folder)
     return ServerResources(searcher, server_actions(folder, searcher, settings), keys)
+
+
+def _warm_up(searcher: "Searcher", settings: Settings) -> None:
+    """Load what searching takes; where nothing is indexed yet, by an index of one page elsewhere."""
+    from periplus.app.serving.search_process import warm_up
+    from periplus.index import build_index
+    from periplus.publish import make_published_record
+    from periplus.search import Searcher
+
+    if searcher.statistics().documents:
+        return warm_up(searcher)
+    with tempfile.TemporaryDirectory() as name:
+        build_index([make_published_record("First", "The first of two.")], DataFolder(Path(name)).index, settings.index)
+        warm_up(Searcher.open(Path(name), settings))
 
 
 def _uses_encoder(folder: Path, settings: Settings) -> bool:
@@ -68,10 +89,11 @@ def _share_health(folder: Path) -> None:
 def serve_folder(
     folder: Path, settings: Settings, on_ready: Callable[[str], None], observer: Observer = SILENT
 ) -> None:
-    """Serve until SIGINT or SIGTERM; `on_ready` is called with the URL once the server answers."""
-    data = DataFolder(open_data_folder(folder, create=False))
-    if not data.index.is_dir():
-        open_server(folder, settings)  # raises: there is nothing to search, and kernels need not be compiled for that
+    """Serve until SIGINT or SIGTERM; `on_ready` is called with the URL once the server answers.
+
+    A folder that is new or empty is served too: documents can be sent to it.
+    """
+    open_data_folder(folder, create=True)
     settings = divide_memory(settings, settings.serve.workers or os.cpu_count() or 1)
     compile_kernels(observer)
     single = settings.serve.workers == 1

@@ -17,7 +17,7 @@ from periplus.app.priority import lower_priority
 from periplus.app.serving.background_jobs import background_job
 from periplus.app.serving.folder_server import open_server
 from periplus.app.serving.live_indexer import index_forever
-from periplus.errors import BadInput, DiskFailed, PeriplusError, ProcessFailed
+from periplus.errors import DiskFailed, PeriplusError, ProcessFailed
 from periplus.files import DataFolder
 from periplus.health import share_health
 from periplus.limits import ResourceMonitor, divide_memory, release_memory
@@ -44,23 +44,24 @@ def run_live(
 ) -> int:
     """Crawl, index and serve until SIGINT or SIGTERM; return the number of pages in the index.
 
-    Without seeds, the last crawl is resumed. All pages are ranked again `every` so many seconds, at most.
+    Without seeds, the last crawl is resumed; where there was none, only documents that are sent are indexed. All pages
+    are ranked again `every` so many seconds, at most.
     """
     check_seeds(seeds, settings)
-    if not seeds and not DataFolder(folder).crawl.is_dir():
-        raise BadInput(f"There is no crawl in {folder} to resume.", "Give at least one URL to begin at.")
+    crawls = bool(seeds) or DataFolder(folder).crawl.is_dir()
     settings = divide_memory(settings)
     compile_kernels(observer)
     from periplus.serve import run
 
     with writable_folder(folder, settings), share_health(folder), contextlib.ExitStack() as stack:
-        opened = open_server(folder, settings, may_be_empty=True)
+        opened = open_server(folder, settings)
 
         def ready(url: str) -> None:
             """Start the other processes only now: a port that is in use should not start a crawl."""
             monitor = ResourceMonitor(folder, settings.limits, observer.message, release_memory)
             stack.enter_context(monitor.running())
-            stack.enter_context(background_job(observer, "crawl", _crawl, folder, settings, list(seeds)))
+            if crawls:
+                stack.enter_context(background_job(observer, "crawl", _crawl, folder, settings, list(seeds)))
             stack.enter_context(background_job(observer, "indexer", index_forever, folder, settings, every))
             if embeds_new_pages(settings):
                 stack.enter_context(background_job(observer, "embedder", embed_forever, folder, settings))

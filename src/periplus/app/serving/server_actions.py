@@ -10,6 +10,7 @@ import msgspec
 
 from periplus.app.disk_estimates import PublicationRoom
 from periplus.app.jobs.crawl_runner import check_seeds
+from periplus.app.serving.document_service import DocumentService
 from periplus.errors import Overloaded
 from periplus.health import read_health
 from periplus.settings import FetchSettings, Settings
@@ -71,6 +72,7 @@ def server_actions(folder: Path, searcher: Any, settings: Settings, submit: Subm
         actions.health,
         actions.crawl_metrics,
         published=actions.published,
+        documents=None if submit is not None else DocumentService(folder, searcher, settings, actions.check_publisher),
     )
 
 
@@ -95,7 +97,7 @@ class _FolderActions:
         from periplus.publish import Publication
         from periplus.serve import PublishReceipt
 
-        self._check_publisher()
+        self.check_publisher()
         publication = Publication(
             request.title,
             request.content,
@@ -126,7 +128,7 @@ class _FolderActions:
         if kept is not None:
             self._inbox.add_record(kept)
 
-    def _check_publisher(self) -> None:
+    def check_publisher(self) -> None:
         """Raise `Overloaded` if what is published has not been indexed for a while; that is read once a second."""
         checked, part = self._refused
         if time.monotonic() - checked > _HEALTH_SECONDS:

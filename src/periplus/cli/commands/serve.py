@@ -12,7 +12,7 @@ __all__ = ["serve"]
 
 @with_settings(host="serve.host", port="serve.port", workers="serve.workers")
 def serve(settings: Settings) -> None:
-    """Serve the search page and the API until stopped."""
+    """Serve the search page and the API until stopped; a new folder is created, and documents can be sent to it."""
     from periplus.app import serve_folder
 
     with observe() as observer:

@@ -32,13 +32,14 @@ def up(
         float, typer.Option("--every", min=1, help="Shortest time between two rankings of all pages, in seconds.")
     ] = 15.0,
 ) -> None:
-    """Crawl, index and serve at once, until stopped."""
+    """Crawl, index and serve at once, until stopped; without a URL or a crawl, serve documents that are sent."""
     from periplus.app import read_seeds, run_live
 
     urls = read_seeds(seeds or [])
+    crawls = bool(urls) or (Path(settings.folder) / "crawl").is_dir()
 
     def ready(url: str) -> None:
-        echo(f"Searching at {url}, while the crawl goes on (Ctrl-C stops all)")
+        echo(f"Searching at {url}, while {'the crawl goes on' if crawls else 'documents are sent'} (Ctrl-C stops all)")
 
     with observe() as observer:
         pages = run_live(Path(settings.folder), settings, urls, ready, every=every, observer=observer)

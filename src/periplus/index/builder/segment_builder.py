@@ -49,6 +49,8 @@ class TokenizedBatch(NamedTuple):
     media: Sequence[bytes]
     signs: npt.NDArray[np.uint8]
     """Vectors of passages by the static model, see `static_vectors`; `passages` of each document."""
+    own_fields: bytes
+    """Objects of own fields, one after the other."""
 
 
 class BufferedDocuments(NamedTuple):
@@ -64,15 +66,17 @@ class BufferedDocuments(NamedTuple):
     data: npt.NDArray[np.uint8]
     media: npt.NDArray[np.uint8]
     passages: PassageRows
+    own_fields: npt.NDArray[np.uint8]
 
 
 def tokenize_batch(
     batch: Sequence[Document], static: npt.NDArray[np.float32], scorer: PageScorer, table: WordTable
 ) -> TokenizedBatch:
     """Return a batch with its texts split into words, which are added to `table`, and its pages measured."""
-    (keys, urls, hosts, titles, languages, fetched, kinds, fields, flags, days, simhashes, media, news, _) = zip(
+    (keys, urls, hosts, titles, languages, fetched, kinds, fields, flags, days, simhashes, media, news, *rest) = zip(
         *batch, strict=True
     )
+    _, own_fields, contents, popularity = rest
     texts = list(itertools.chain.from_iterable(fields))
     bounds = np.zeros(len(texts) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=bounds[1:])
@@ -84,7 +88,7 @@ def tokenize_batch(
     media_bytes = [msgspec.msgpack.encode(item) if item else b"" for item in media]
     columns: Columns = {
         "key": np.array(keys, np.uint64),
-        "static": static,
+        "static": np.maximum(static, np.array(popularity, np.float32)),
         "language": language_numbers,
         "day": np.array(days, np.int32),
         "flags": (np.array(flags, np.int64) & 0xFFFF).astype(np.uint16),
@@ -97,13 +101,25 @@ def tokenize_batch(
         "url_size": _sizes(addresses),
         "title_size": _sizes(names),
         "media_size": _sizes(media_bytes),
+        "own_size": _sizes(own_fields),
+        "content": np.array(contents, np.uint64),
     }
     joined = b"".join(addresses)
     passages = _embed(data, bounds[:-1].reshape(sizes.shape), sizes, languages)
     columns["passages"] = passages.rows
     columns["quality"] = _measure_quality(data, bounds, columns, joined, scorer)
     return TokenizedBatch(
-        table, tokens.words, data, columns, hosts, kinds, joined, b"".join(names), media_bytes, passages.signs
+        table,
+        tokens.words,
+        data,
+        columns,
+        hosts,
+        kinds,
+        joined,
+        b"".join(names),
+        media_bytes,
+        passages.signs,
+        b"".join(own_fields),
     )
 
 
@@ -163,9 +179,9 @@ class SegmentBuilder:
         self._kinds: dict[str, int] = {}
         self._urls, self._titles = bytearray(), bytearray()
         max_bytes = settings.memory_mb * 1_000_000 // _SPILL_SHARE
-        self._tokens, self._data, self._media, self._signs = (
-            Spool(folder / f"{name}.part", max_bytes) for name in ("tokens", "data", "media", "signs")
-        )
+        self._tokens, self._data, self._media, self._signs, self._own_fields = self._spools = [
+            Spool(folder / f"{name}.part", max_bytes) for name in ("tokens", "data", "media", "signs", "own")
+        ]
         with disk_errors(folder):
             folder.mkdir(parents=True)
 
@@ -173,7 +189,7 @@ class SegmentBuilder:
         return self
 
     def __exit__(self, *rest: object) -> None:
-        for spool in (self._tokens, self._data, self._media, self._signs):
+        for spool in self._spools:
             spool.__exit__(*rest)
 
     def add_batch(self, batch: TokenizedBatch) -> None:
@@ -184,6 +200,7 @@ class SegmentBuilder:
         self._data.add(batch.data)
         self._media.add(b"".join(batch.media))
         self._signs.add(batch.signs.reshape(-1).data)
+        self._own_fields.add(batch.own_fields)
         self._urls += batch.urls
         self._titles += batch.titles
         columns = batch.columns | {
@@ -210,6 +227,7 @@ class SegmentBuilder:
             self._data.array(),
             self._media.array(),
             PassageRows(signs, columns["passages"]),
+            self._own_fields.array(),
         )
 
     def term_of_word(self) -> npt.NDArray[np.int32]:

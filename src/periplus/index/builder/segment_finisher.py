@@ -26,6 +26,8 @@ from periplus.index.document_fields import Document, Field
 from periplus.index.kernels import forward_index, string_table
 from periplus.index.media_file import write_extras
 from periplus.index.merge.segment_merger import BYTES_PER_DOCUMENT
+from periplus.index.own_fields.field_columns import Sources, write_own_fields
+from periplus.index.own_fields.field_schema import read_schema
 from periplus.index.static_vectors import select_passages, write_static_vectors
 from periplus.index.vocabulary.completions import first_link_texts
 from periplus.index.vocabulary.name_table import write_names
@@ -84,6 +86,7 @@ def finish_segment(
         folder, read_media(documents.media, _starts(sizes)[rows], sizes[rows]), documents.columns["news"][rows]
     )
     write_static_vectors(folder, select_passages(documents.passages, rows))
+    _write_own_fields(folder, documents, rows)
     with disk_errors(folder):
         sync_folder(folder.parent)
     return len(rows)
@@ -204,6 +207,16 @@ def _read_blocks(data: npt.NDArray[np.uint8], begin: Numbers, sizes: Numbers, fi
         for a, b in itertools.pairwise((block_starts[block : last + 1] - block_starts[block]).tolist()):
             yield blob_in_order[a:b]
         block = last
+
+
+def _write_own_fields(folder: Path, documents: BufferedDocuments, rows: Numbers) -> None:
+    """Write the own fields of documents that were sent, by the schema of the index folder."""
+    sizes = documents.columns["own_size"]
+    if sizes.any():
+        begin = _starts(sizes)
+        data, start = string_table.reorder_strings(documents.own_fields, begin, begin + sizes, rows)
+        content = documents.columns["content"][rows]
+        write_own_fields(folder, Sources(start, data), content, read_schema(folder.parent))
 
 
 def _link_texts(documents: BufferedDocuments, rows: Numbers) -> Iterator[tuple[int, bytes]]:

@@ -12,9 +12,9 @@ import itertools
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -57,7 +57,7 @@ from periplus.index.live.late_dates import (
     write_late_news,
 )
 from periplus.index.live.live_journal import Journal, JournalEntry, journal_path
-from periplus.index.live.live_segment import LiveSegment, identify_in_index, open_sites
+from periplus.index.live.live_segment import LiveSegment, find_unchanged, identify_in_index, open_sites
 from periplus.index.merge.segment_merger import choose_merge, merge_segments
 from periplus.index.segment import Segment
 from periplus.index.site_languages import SiteLanguages
@@ -74,7 +74,7 @@ Numbers = npt.NDArray[np.int64]
 _NONE: Final = np.zeros(0, np.int64)
 
 
-class LiveIndex:
+class LiveIndex(contextlib.AbstractContextManager["LiveIndex"]):
     """The one writer of an index. All methods may be called from any thread."""
 
     def __init__(
@@ -104,25 +104,22 @@ class LiveIndex:
     def _recover(self) -> None:
         """Read the last commit, and the changes since then from the journal."""
         try:
-            self._manifest = read_manifest(self.folder)
+            self.manifest = read_manifest(self.folder)  # the last commit
         except NothingHere:
-            self._manifest = commit(self.folder, Manifest(FORMAT, next_number(self.folder, None), (), 0, 0.0), [])
-        remove_unreferenced(self.folder, self._manifest)
-        self._numbers = itertools.count(next_number(self.folder, self._manifest))
-        deleted, late = read_deleted(self.folder, self._manifest), read_late_news(self.folder, self._manifest)
-        states = zip(self._manifest.segments, zip(deleted, late, strict=True), strict=True)
+            self.manifest = commit(self.folder, Manifest(FORMAT, next_number(self.folder, None), (), 0, 0.0), [])
+        remove_unreferenced(self.folder, self.manifest)
+        self._numbers = itertools.count(next_number(self.folder, self.manifest))
+        deleted, late = read_deleted(self.folder, self.manifest), read_late_news(self.folder, self.manifest)
+        states = zip(self.manifest.segments, zip(deleted, late, strict=True), strict=True)
         self._segments = {entry.name: LiveSegment(self.folder, entry, *state) for entry, state in states}
         self._late = {name: segment.late for name, segment in self._segments.items() if len(segment.late.documents)}
         self._feeds, self._blocks = FeedDates(feed_log_path(self.folder)), SiteBlocks(self.folder, fixed=True)
-        self._journal = Journal(journal_path(self.folder, self._manifest.journal))
+        self._journal = Journal(journal_path(self.folder, self.manifest.journal))
         for entry in self._journal.entries:
             record = entry.record
             self._pending[record.key if record else entry.deleted_key] = (
                 document_from_record(record, self.signals) if record else None
             )
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, *rest: object) -> None:
         self.close()
@@ -130,17 +127,12 @@ class LiveIndex:
     @property
     def record_count(self) -> int:
         """How many records of the page store are in the index: the number of the next one to add."""
-        return max(self._manifest.record_count, self._record_count)
+        return max(self.manifest.record_count, self._record_count)
 
     @property
     def pending(self) -> int:
         """How many changes are not searchable yet."""
         return len(self._pending)
-
-    @property
-    def manifest(self) -> Manifest:
-        """The last commit."""
-        return self._manifest
 
     def add(self, record: FetchRecord, record_count: int = 0) -> None:
         """Add a record: its page is added, replaces the one with its URL, or is deleted if it is gone.
@@ -156,6 +148,15 @@ class LiveIndex:
                 self._journal.append(JournalEntry(record=record))
                 self._enqueue(record.key, document)
             self._record_count = max(self._record_count, record_count)
+
+    def add_batch(self, records: Sequence[FetchRecord]) -> set[int]:
+        """Add records, searchable on return but in no journal; return the keys of documents that are there already."""
+        with self._lock:
+            unchanged = find_unchanged(records, self._segments.values(), self._pending)
+            changed = [record for record in records if record.key not in unchanged]
+            self._pending |= {record.key: document_from_record(record, self.signals) for record in changed}
+            self.publish()
+            return unchanged
 
     def delete(self, url: str) -> None:
         """Delete the page with this URL (in canonical form), until it is added again."""
@@ -218,7 +219,7 @@ class LiveIndex:
         try:
             yield
         except BaseException:
-            if all(entry.name != name for entry in self._manifest.segments):
+            if all(entry.name != name for entry in self.manifest.segments):
                 shutil.rmtree(self.folder / name, ignore_errors=True)
             raise
 
@@ -235,7 +236,7 @@ class LiveIndex:
 
         late: late news of new segments.
         """
-        old, number = self._manifest, next(self._numbers)
+        old, number = self.manifest, next(self._numbers)
         pairs = zip(entries, deleted, strict=True)
         segments = {entry.name: self._live_segment(entry, numbers, late or {}) for entry, numbers in pairs}
         late_news = {name: segment.late for name, segment in segments.items() if len(segment.late.documents)}
@@ -245,7 +246,7 @@ class LiveIndex:
         # Steps that can fail on a full disk come before the commit: an unused journal is empty and harmless.
         journal = Journal(journal_path(self.folder, manifest.journal)) if rotate else self._journal
         try:
-            self._manifest = commit(self.folder, manifest, deleted)
+            self.manifest = commit(self.folder, manifest, deleted)
         except BaseException:
             if rotate:
                 journal.close()
@@ -254,7 +255,7 @@ class LiveIndex:
         if rotate:
             self._journal.close()
             self._journal = journal
-        remove_replaced(self.folder, old, self._manifest)
+        remove_replaced(self.folder, old, self.manifest)
 
     def _live_segment(self, entry: SegmentEntry, deleted: Numbers, late: Mapping[str, LateNews]) -> LiveSegment:
         if segment := self._segments.get(entry.name):
@@ -297,7 +298,7 @@ class LiveIndex:
             deleted.append(np.unique(np.concatenate(deleted_since)))
         else:
             shutil.rmtree(self.folder / output, ignore_errors=True)
-        self._commit(entries, deleted, self._manifest.record_count, rotate=False, late={output: late})
+        self._commit(entries, deleted, self.manifest.record_count, rotate=False, late={output: late})
 
     def rebuild(
         self,
@@ -361,9 +362,9 @@ class LiveIndex:
         seen = -1
         while not self._closed:
             with self._lock:
-                while self._manifest.generation == seen and not self._closed:
+                while self.manifest.generation == seen and not self._closed:
                     self._wake.wait(1.0)
-                seen = self._manifest.generation
+                seen = self.manifest.generation
             while not self._closed and self._run_job("index-merge", self.merge):
                 pass
 

@@ -1,12 +1,13 @@
 """A segment as the writer of a live index sees it: documents by key, which are deleted, which became news late."""
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from periplus.arrays import ArrayFile
 from periplus.index.builder.page_languages import identify_languages
 from periplus.index.collection.build_statistics import expected_languages
 from periplus.index.document_fields import Document
@@ -15,8 +16,9 @@ from periplus.index.live.late_dates import NO_LATE_NEWS, LateNews, merge_late_ne
 from periplus.index.merge.segment_merger import SegmentSize
 from periplus.index.site_languages import SegmentLanguages, SiteLanguages
 from periplus.index.validation.segment_checks import open_documents
+from periplus.records import FetchRecord
 
-__all__ = ["LiveSegment", "identify_in_index", "open_sites"]
+__all__ = ["LiveSegment", "find_unchanged", "identify_in_index", "open_sites"]
 
 Keys = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.int64]
@@ -33,6 +35,7 @@ class LiveSegment:
         self._order = np.argsort(self._columns["key"], kind="stable")
         self._keys: Keys = self._columns["key"][self._order]
         self._languages: list[SegmentLanguages] = []
+        self._content = _read_content(folder / entry.name / "own_fields.arrays", entry.documents)
 
     @property
     def size(self) -> SegmentSize:
@@ -55,6 +58,15 @@ class LiveSegment:
         _, documents = self._find(keys)
         return np.union1d(self.deleted, documents) if len(documents) else self.deleted
 
+    def same_content(self, keys: Keys, contents: npt.NDArray[np.uint64]) -> Numbers:
+        """Return which of `keys` a document has that is not deleted, and was sent with the same content."""
+        which, documents = self._find(keys)
+        if not len(which) or not self._content:
+            return which[:0]
+        is_same = self._content[0][documents] == contents[which]
+        same: Numbers = which[is_same & ~np.isin(documents, self.deleted)]
+        return same
+
     def with_deleted(self, deleted: Numbers) -> "LiveSegment":
         """Return the same segment with other deleted documents."""
         twin = copy.copy(self)
@@ -72,6 +84,28 @@ class LiveSegment:
         inside = np.flatnonzero(at < len(self._keys))
         which = inside[self._keys[at[inside]] == keys[inside]]
         return which, self._order[at[which]]
+
+
+def find_unchanged(
+    records: Iterable[FetchRecord], segments: Iterable[LiveSegment], pending: Container[int]
+) -> set[int]:
+    """Return the keys of records that were sent as documents, and are in a segment with the same content.
+
+    pending: keys of changes that are not in a segment yet.
+    """
+    last = {record.key: record.content if record.page and record.page.own_fields else 0 for record in records}
+    keys = np.array([key for key, content in last.items() if content and key not in pending], np.uint64)
+    contents = np.array([last[int(key)] for key in keys], np.uint64)
+    same = [keys[segment.same_content(keys, contents)] for segment in segments]
+    return set(np.concatenate([np.zeros(0, np.uint64), *same]).tolist())
+
+
+def _read_content(path: Path, documents: int) -> list[npt.NDArray[np.uint64]]:
+    """Return the fingerprints of documents that were sent, in a list; an empty one if there are none."""
+    if not path.exists():
+        return []
+    content = ArrayFile(path, "own_fields")["content"]
+    return [content] if content.dtype == np.uint64 and len(content) == documents else []
 
 
 def identify_in_index(documents: Sequence[Document], segments: Iterable[LiveSegment], folder: Path) -> list[Document]:

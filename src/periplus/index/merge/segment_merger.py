@@ -20,6 +20,8 @@ from periplus.index.kernels import term_dictionary
 from periplus.index.media_file import merge_extras
 from periplus.index.merge.document_merger import merge_documents, read_bodies, read_simhashes
 from periplus.index.merge.postings_merger import write_postings
+from periplus.index.own_fields.field_schema import read_schema
+from periplus.index.own_fields.own_fields import merge_own_fields
 from periplus.index.segment import Segment
 from periplus.index.static_vectors import merge_static_vectors
 from periplus.index.vocabulary.name_table import write_names
@@ -88,6 +90,10 @@ def merge_segments(folder: Path, segments: Sequence[Segment], settings: IndexSet
     write_names(folder)
     merge_extras(folder, segments, merged.maps)
     merge_static_vectors(folder, segments, merged.segments[merged.order], merged.numbers[merged.order])
+    first = np.cumsum([0, *(segment.documents for segment in segments)], dtype=np.int64)
+    own_order = (first[merged.segments] + merged.numbers)[merged.order]
+    own_fields = [segment.own_fields for segment in segments]
+    merge_own_fields(folder, own_fields, merged.maps, own_order, read_schema(folder.parent))
     with disk_errors(folder):
         sync_folder(folder.parent)
     return merged.maps

@@ -5,6 +5,7 @@ offsets and columns, not to all bytes: postings are validated when a term is fir
 and positions while they are read. None of this depends on fingerprints, which a file with any contents can have.
 """
 
+import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile
 from periplus.index.kernels import inversion, postings_format, postings_reader, term_dictionary
+from periplus.index.own_fields.own_fields import check_own_fields
 from periplus.index.validation.kernels import offsets
 from periplus.text import LANGUAGES
 
@@ -44,6 +46,7 @@ _TYPES: Final[dict[str, dict[str, str]]] = {
         **{"name_key": "<u8", "name_document": "<i4", "name_kind": "|u1", "name_weight": "|u1"},
         "mentions": "<i4",
     },
+    "own_fields": {"source": "|u1", "source_start": "<i8", "content": "<u8"},
     "extras": {"news": "<u4", "media_document": "<u4", "media_start": "<u8", "media": "|u1"},
 }
 """The types that the arrays of each part may have."""
@@ -244,4 +247,5 @@ _CHECKS: Final[dict[str, Callable[[ArrayFile, int], None]]] = {
     "extras": _check_extras,
     "static_vectors": _check_static_vectors,
     "names": _check_names,
+    "own_fields": lambda file, documents: check_own_fields(file, documents, functools.partial(damaged_array, file)),
 }

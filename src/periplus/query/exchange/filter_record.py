@@ -1,14 +1,17 @@
 """Filters of a plan as records of strings and numbers."""
 
+import math
 from typing import Final, NamedTuple
 
 from periplus.errors import BadInput
-from periplus.query.query_tree import ContentType, DateRange, Filter, Language, Link, Site, Vertical
+from periplus.query.query_tree import ContentType, DateRange, FieldFilter, Filter, Language, Link, Site, Vertical
 from periplus.query.term_lookups import TermSet
 
 __all__ = ["FilterRecord", "record_filter", "restore_filter"]
 
 _SITE, _LANGUAGE, _TYPE, _VERTICAL, _DATES, _LINK, _TERMS = "site", "lang", "type", "vertical", "dates", "link", "terms"
+_FIELD: Final = "field"
+_FIELD_TYPES: Final = frozenset({"keyword", "number", "date", "boolean"})
 _MAX_TEXT: Final = 4_096
 """Characters of a host, a path or an address."""
 _MAX_TERMS: Final = 4_096
@@ -26,6 +29,9 @@ class FilterRecord(NamedTuple):
     after: int = 0
     before: int = 0
     terms: tuple[bytes, ...] = ()
+    low: float = -math.inf
+    high: float = math.inf
+    """Of a field, whose type is `path`."""
 
 
 def record_filter(wanted: Filter | TermSet) -> FilterRecord:
@@ -45,6 +51,9 @@ def record_filter(wanted: Filter | TermSet) -> FilterRecord:
         return FilterRecord(_DATES, after=wanted.after, before=wanted.before)
     if isinstance(wanted, Link):
         return FilterRecord(_LINK, wanted.target)
+    if isinstance(wanted, FieldFilter):
+        words = tuple(word.encode("utf-8", "replace") for word in wanted.words)
+        return FilterRecord(_FIELD, wanted.name, wanted.kind, terms=words, low=wanted.low, high=wanted.high)
     assert isinstance(wanted, TermSet), f"{wanted} is planned as the terms that it stands for"
     return FilterRecord(_TERMS, terms=wanted.terms)
 
@@ -68,4 +77,9 @@ def restore_filter(record: FilterRecord) -> Filter | TermSet:
         return Vertical(record.text)
     if record.kind == _LINK:
         return Link(record.text)
+    if record.kind == _FIELD:
+        words = tuple(word.decode("utf-8", "replace") for word in record.terms)
+        if record.path not in _FIELD_TYPES or record.low != record.low or record.high != record.high:
+            raise BadInput("A filter has a type that no field has.")
+        return FieldFilter(record.text, record.path, record.low, record.high, words)
     raise BadInput(f"'{record.kind[:40]}' is no kind of filter.")

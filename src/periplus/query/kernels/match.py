@@ -64,6 +64,7 @@ __all__ = [
     "MatchResult",
     "Plan",
     "Scratch",
+    "find_matching",
     "make_scratch",
     "match",
     "match_best",
@@ -111,7 +112,7 @@ class MatchResult(NamedTuple):
 def _match_simple(
     lists: PostingsReader, plan: Plan, scratch: Scratch, block: int, least: Any, counts: bool, scores: bool
 ) -> tuple[Any, Any]:  # pragma: no cover - compiled
-    """Do what `_matching` does for a simple plan: by sets of documents, before any score."""
+    """Do what `find_matching` does for a simple plan: by sets of documents, before any score."""
     possible = read_sets(lists, plan, scratch, block)
     phrases = plan.shape == MIXED and len(plan.phrases) > 0
     if plan.shape == MIXED:
@@ -134,7 +135,7 @@ def _match_simple(
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _matching(
+def find_matching(
     lists: PostingsReader, plan: Plan, scratch: Scratch, block: int, least: Any, counts: bool, scores: bool
 ) -> tuple[Any, Any]:  # pragma: no cover - compiled
     """Open a block; return the documents that match, and those of them that are scored: but for some below `least`.
@@ -204,7 +205,7 @@ def match_best(
                 break
             # Below the least score there is nothing to find, only to count: that is left to phase 2 where it is much.
             prunes = phase < 2 and least > 0 and whole >= count_blocks
-            matched, scored = _matching(lists, plan, scratch, block, least, not prunes, phase < 2)
+            matched, scored = find_matching(lists, plan, scratch, block, least, not prunes, phase < 2)
             bound[block] = 0 if prunes and not choosy else -1
             if phase == 2:
                 counted += popcount(matched)

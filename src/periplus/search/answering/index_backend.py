@@ -1,5 +1,7 @@
 """The index of one data folder as what answers a query."""
 
+from collections.abc import Mapping
+
 from periplus.index import CollectionView
 from periplus.query import ParsedQuery, QueryBudget, QueryPlan, filter_matches_any
 from periplus.rank import RerankModel
@@ -7,12 +9,13 @@ from periplus.records import Card, Hit, Query
 from periplus.search.answering.search_backend import NamedFilter
 from periplus.search.index_session import IndexSession
 from periplus.search.navigational import SiteName
+from periplus.search.own_fields.collected_documents import CollectedDocuments, collect_documents
 from periplus.search.present import present
 from periplus.search.presentation.cards import CardReader
 from periplus.search.presentation.presented_results import PresentedResults
 from periplus.search.rerank import RerankedCandidates
 from periplus.search.retrieve import RetrievedCandidates, retrieve_with_feedback
-from periplus.settings import SearchSettings
+from periplus.settings import FieldSettings, SearchSettings
 
 __all__ = ["IndexBackend"]
 
@@ -27,6 +30,7 @@ class IndexBackend:
         self.collection: CollectionView = session.index
         self.model: RerankModel = session.ranker.model
         self.generation = session.index.manifest.generation
+        self.fields: Mapping[str, FieldSettings] = session.fields
 
     @property
     def blocks(self) -> int:
@@ -56,6 +60,10 @@ class IndexBackend:
     ) -> PresentedResults:
         """Return the page of results that a query asks for, in the order of the candidates."""
         return present(self._session, plan, candidates, query, self._settings, budget=budget)
+
+    def collect(self, plan: QueryPlan, query: Query, limit: int, budget: QueryBudget) -> CollectedDocuments:
+        """Return facets over all matches, and the first of them in the order that a query asks for."""
+        return collect_documents(self._session.index, plan, query, self.fields, limit, budget)
 
     def has_pages(self, part: NamedFilter) -> bool:
         """Return whether any page passes a filter."""

@@ -18,12 +18,14 @@ from periplus.query import (
     correct_spelling,
     describe_plan,
     estimate_cost,
+    extract_fields,
     parse_query,
     suggest_alternatives,
 )
 from periplus.records import Card, Hit, Query, ResultPage, SearchLimits
 from periplus.search.answering.search_backend import SearchBackend
 from periplus.search.navigational import SiteName, site_name
+from periplus.search.own_fields.own_field_queries import restrict_query
 from periplus.search.presentation.cards import names_page
 from periplus.search.request_filters import add_filters
 from periplus.search.rerank import RerankedCandidates, rerank
@@ -82,13 +84,18 @@ class QueryAnswerer:
         """
         timer, settings = _StageTimer(), self._settings
         budget = QueryBudget(min(settings.budget_ms / 1000, limits.seconds), settings.max_work * 1_000_000)
-        parsed = parse_query(query.words)
+        words, own, notes = extract_fields(query.words, backend.fields) if backend else (query.words, None, ())
+        parsed = parse_query(words)
+        if backend is not None:
+            parsed = restrict_query(parsed, query, own, notes, backend.fields)
         if backend is None or parsed.tree is None:
             documents = backend.collection.documents if backend else 0
             return ResultPage(query, (), 0, True, False, timer.elapsed(), documents, parsed.notes)
         plan = backend.plan(parsed, query)
         timer.end_stage("query")
         self._check_cost(backend, plan, query, limits)
+        if query.sort or query.facets:
+            return self._answer_collected(backend, parsed, plan, query, timer, budget)
         if not query.verbatim and not budget.skips("correction"):
             corrected = self._search_correction(backend, parsed.tree, plan, query, timer, budget)
             if corrected is not None:
@@ -117,6 +124,39 @@ class QueryAnswerer:
         if all(hit.missing for hit in page.hits):
             return None
         return msgspec.structs.replace(page, query=query, corrections=corrections, showing_for=corrections[0])
+
+    def _answer_collected(
+        self,
+        backend: SearchBackend,
+        parsed: ParsedQuery,
+        plan: QueryPlan,
+        query: Query,
+        timer: _StageTimer,
+        budget: QueryBudget,
+    ) -> ResultPage:
+        """Return an answer that needs all matches: sorted by a field, or with counts of facets."""
+        collected = backend.collect(plan, query, self._settings.max_results, budget)
+        timer.end_stage("collect")
+        if collected.candidates is None:
+            page = self._answer(backend, parsed, plan, query, timer, budget)
+            return msgspec.structs.replace(page, facets=collected.facets, total=collected.total, exact=True)
+        results = backend.present(plan, collected.candidates, query, budget)
+        timer.end_stage("present")
+        return ResultPage(
+            query,
+            results.hits,
+            collected.total,
+            exact=True,
+            partial=bool(budget.skipped),
+            seconds=timer.elapsed(),
+            documents=backend.collection.documents,
+            notes=self._notes(plan, collected.total, query) + _note_skipped(budget, False),
+            timings=timer.timings(),
+            generation=backend.generation,
+            facets=collected.facets,
+            plan=describe_plan(plan),
+            work=budget.spent,
+        )
 
     def _search_correction(
         self,

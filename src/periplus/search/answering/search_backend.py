@@ -1,5 +1,6 @@
 """What answers a query: the index of one data folder, or a broker over several shards."""
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from periplus.index import CollectionView
@@ -7,9 +8,11 @@ from periplus.query import ContentType, DateRange, Language, Link, ParsedQuery, 
 from periplus.rank import RerankModel
 from periplus.records import Card, Hit, Query
 from periplus.search.navigational import SiteName
+from periplus.search.own_fields.collected_documents import CollectedDocuments
 from periplus.search.presentation.presented_results import PresentedResults
 from periplus.search.rerank import RerankedCandidates
 from periplus.search.retrieve import RetrievedCandidates
+from periplus.settings import FieldSettings
 
 __all__ = ["NamedFilter", "SearchBackend"]
 
@@ -61,6 +64,18 @@ class SearchBackend(Protocol):
         self, plan: QueryPlan, candidates: RerankedCandidates, query: Query, budget: QueryBudget
     ) -> PresentedResults:
         """Return the page of results that a query asks for, in the order of the candidates."""
+        ...
+
+    @property
+    def fields(self) -> Mapping[str, FieldSettings]:
+        """The own fields of documents, as they are declared."""
+        ...
+
+    def collect(self, plan: QueryPlan, query: Query, limit: int, budget: QueryBudget) -> CollectedDocuments:
+        """Return facets over all matches, and the first `limit` of them in the order that a query asks for.
+
+        Raise `BadInput` for a field that cannot be counted or sorted by.
+        """
         ...
 
     def has_pages(self, part: NamedFilter) -> bool:

@@ -51,6 +51,15 @@ class CardReader:
             self._open()
         return self._find(key)
 
+    def latest_record(self, key: int) -> FetchRecord | None:
+        """Return the newest record of a page, whatever its outcome, waiting until the store is open."""
+        if self._store is None:
+            self._open()
+        try:
+            return self._store.find_latest(key) if self._store is not None else None
+        except DataError:
+            return None
+
     def known_record(self, key: int) -> FetchRecord | None:
         """Return the newest fetch of a page if the store is open; if not, begin to open it."""
         self._begin_to_open()

@@ -136,6 +136,7 @@ class HitBuilder:
                     day=fields.day,
                     flags=fields.flags,
                     answer=answer,
+                    own_fields=fields.own_fields,
                 )
             )
         return hits

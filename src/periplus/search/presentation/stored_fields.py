@@ -30,6 +30,8 @@ class StoredFields(NamedTuple):
     kind: str
     day: int
     flags: int
+    own_fields: str
+    """JSON, of a document that was sent; '' for others."""
 
 
 class DocumentCache:
@@ -55,12 +57,13 @@ def read_stored_fields(segment: Segment, documents: Sequence[int]) -> list[Store
         urls,
         segment.strings_of("title", numbers),
         segment.strings_of("kinds", segment.column("kind")[numbers].astype(np.int64)),
+        [segment.own_fields.source(document).decode("utf-8", "replace") for document in documents],
         *columns,
         strict=True,
     )
     return [
-        StoredFields(url, title, make_breadcrumbs(url), key, LANGUAGES[language], fetched, kind, day, flags)
-        for url, title, kind, key, language, fetched, day, flags in rows
+        StoredFields(url, title, make_breadcrumbs(url), key, LANGUAGES[language], fetched, kind, day, flags, own)
+        for url, title, kind, own, key, language, fetched, day, flags in rows
     ]
 
 

@@ -1,7 +1,7 @@
 """The stages of one query, run on the shards of a collection."""
 
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -29,6 +29,7 @@ from periplus.records import Candidates, Card, Hit, Query
 from periplus.search.answering.search_backend import NamedFilter
 from periplus.search.link_queries import list_targets
 from periplus.search.navigational import SiteName, explain_home_page
+from periplus.search.own_fields.collected_documents import CollectedDocuments
 from periplus.search.present import select_page, selection_rules
 from periplus.search.presentation.presented_results import PresentedResults
 from periplus.search.presentation.result_selection import (
@@ -54,7 +55,7 @@ from periplus.search.sharding.merged_columns import NO_COLUMNS, MergedColumns, c
 from periplus.search.sharding.shard_methods import ShardGroup
 from periplus.search.sharding.sharded_collection import ShardedCollection
 from periplus.search.sharding.signature_reader import SignatureReader
-from periplus.settings import Settings
+from periplus.settings import FieldSettings, Settings
 
 __all__ = ["ShardedBackend"]
 
@@ -366,6 +367,15 @@ class ShardedBackend:
             columns = zip(reply.simhash.tolist(), reply.length.tolist(), reply.exact.tolist(), strict=True)
             signatures |= {row: ContentSignature(*item) for row, item in zip(owned[shard], columns, strict=True)}
         return signatures
+
+    @property
+    def fields(self) -> Mapping[str, FieldSettings]:
+        """None: shards are asked by words."""
+        return {}
+
+    def collect(self, plan: QueryPlan, query: Query, limit: int, budget: QueryBudget) -> CollectedDocuments:
+        """Raise `BadInput`."""
+        raise BadInput("A broker neither sorts nor counts facets.", "Ask a server of one data folder.")
 
     def has_pages(self, part: NamedFilter) -> bool:
         """Return whether any page of any shard passes a filter."""

@@ -58,8 +58,9 @@ def _operation(route: Route) -> dict[str, Any]:
         },
     }
     if route.body is not None:
-        required = bool(route.body["required"])
-        operation["requestBody"] = {"required": required, "content": {"application/json": {"schema": route.body}}}
+        required = bool(route.body.get("required", True))
+        content = {kind: {"schema": route.body} if kind == "application/json" else {} for kind in route.body_types}
+        operation["requestBody"] = {"required": required, "content": content}
     if route.permission:
         operation["security"] = [{"key": []}]
     return operation

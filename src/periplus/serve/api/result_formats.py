@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 from xml.sax.saxutils import escape
 
+import msgspec
+
 from periplus.records import Card, Hit, PageFlag, ResultPage
 from periplus.serve.pages import number_formats
 from periplus.serve.pages.page_links import result_link
@@ -45,8 +47,17 @@ def as_json(page: ResultPage, request: SearchRequest | None = None, answers: Seq
         "generation": page.generation,
         "hidden": page.hidden,
         "notes": notes,
+        **({"facets": _facets(page)} if page.facets else {}),
         **({"shards": shards} if asked else {}),
         **({"sites": [dict(zip(_SITE, site, strict=True)) for site in page.sites]} if page.sites else {}),
+    }
+
+
+def _facets(page: ResultPage) -> dict[str, Any]:
+    """Return the counts of values by field, and the least and largest value of numbers and dates."""
+    return {
+        name: {"values": dict(values), **({"min": span[0], "max": span[1]} if span else {})}
+        for name, values, span in page.facets
     }
 
 
@@ -90,6 +101,7 @@ def _result(hit: Hit, position: int, tab: str) -> dict[str, Any]:
         "similar": hit.similar,
         "links": [{"title": title, "url": url} for title, url in hit.links],
         "explain": [{"name": name, "value": value} for name, value in hit.reasons],
+        **({"document": msgspec.Raw(hit.own_fields.encode("utf-8", "replace"))} if hit.own_fields else {}),
     }
 
 

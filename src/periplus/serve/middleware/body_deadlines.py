@@ -34,9 +34,12 @@ class BodyDeadlines:
         self.timeouts = 0
         """Number of bodies that were given up."""
 
-    def receiver(self, receive: Receive) -> Receive:
-        """Return the ASGI `receive` of one request within limits; it raises `HTTPException` when the time is over."""
-        return _BodyReceiver(receive, self)
+    def receiver(self, receive: Receive, *, streamed: bool = False) -> Receive:
+        """Return the ASGI `receive` of one request within limits; it raises `HTTPException` when the time is over.
+
+        streamed: the body may take longer, as long as it keeps coming at the least rate.
+        """
+        return _BodyReceiver(receive, self, streamed)
 
     @property
     def seconds(self) -> float:
@@ -58,8 +61,9 @@ class BodyDeadlines:
 class _BodyReceiver:
     """The `receive` of one request."""
 
-    def __init__(self, receive: Receive, deadlines: BodyDeadlines) -> None:
+    def __init__(self, receive: Receive, deadlines: BodyDeadlines, streamed: bool) -> None:
         self._receive = receive
+        self._streamed = streamed
         self._deadlines = deadlines
         self.started = 0.0
         self._bytes = 0
@@ -72,7 +76,8 @@ class _BodyReceiver:
             return await self._receive()
         self.started = self.started or asyncio.get_running_loop().time()
         total = self._deadlines.seconds
-        end = self.started + min(total, _GRACE_SHARE * total + self._bytes / _MIN_RATE)
+        allowed = _GRACE_SHARE * total + self._bytes / _MIN_RATE
+        end = self.started + (allowed if self._streamed else min(total, allowed))
         try:
             async with asyncio.timeout_at(end) as self._timeout:
                 self._deadlines.add(self)

@@ -23,7 +23,7 @@ from periplus.serve.middleware.search_forms import is_search_form, search_scope,
 from periplus.serve.pages.locales import preferred_locale
 from periplus.serve.pages.result_pages import CacheKey, RenderedPage, preferred_format
 from periplus.serve.response_cache import CachedResponse, ResponseCache
-from periplus.serve.routing import SEARCH_PATHS, metric_label
+from periplus.serve.routing import SEARCH_PATHS, is_streamed, metric_label
 from periplus.serve.server_metrics import Metrics
 
 __all__ = ["Handlers", "SearchMiddleware"]
@@ -115,7 +115,7 @@ class SearchMiddleware:
         if is_search_form(scope):
             scope = await with_form(scope, handlers.bodies.receiver(receive))
         elif scope["method"] not in ("GET", "HEAD"):
-            receive = handlers.bodies.receiver(receive)
+            receive = handlers.bodies.receiver(receive, streamed=is_streamed(path))
         if path not in SEARCH_PATHS or scope["method"] not in ("GET", "HEAD"):
             await self._app(scope, receive, sender.send)
             return False

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from periplus.errors import NothingHere, Overloaded
+from periplus.errors import Overloaded
 from periplus.records import Query, ResultPage, SearchLimits
 from periplus.serve.api.result_formats import as_csv, as_json, as_rss
 from periplus.serve.instant.instant_answers import instant_answer
@@ -44,6 +44,7 @@ _FORMAT_BY_TYPE: Final = {
     "text/html": "html",
 }
 _HTML: Final = "text/html; charset=utf-8"
+_EMPTY: Final = "Nothing is indexed yet: crawl a site, or send documents to /api/documents."
 _MANY_HIDDEN: Final = 0.2
 """Share of results hidden by safe search above which the page says so."""
 _SUGGESTIONS: Final = 8
@@ -143,17 +144,18 @@ class ResultRenderer:
     def _for_program(self, request: SearchRequest, format_name: str, base: str, limits: SearchLimits) -> RenderedPage:
         page = self._search(request.query, limits)
         if not page.documents:
-            raise NothingHere("The index is empty.")
+            page = msgspec.structs.replace(page, notes=(*page.notes, _EMPTY))
+        cacheable = not page.partial and page.documents > 0
         if format_name == "csv":
             body, kind = as_csv(page).encode("utf-8", "replace"), "text/csv; charset=utf-8"
             headers = ((b"content-disposition", b'attachment; filename="results.csv"'),)
-            return RenderedPage(body, kind, 200, headers, not page.partial)
+            return RenderedPage(body, kind, 200, headers, cacheable)
         if format_name == "rss":
             body, kind = as_rss(page, request, base).encode("utf-8", "replace"), "application/rss+xml"
         else:
             answer = instant_answer(request.query.words)
             body, kind = encode_json(as_json(page, request, [answer.text] if answer else [])), "application/json"
-        return RenderedPage(body, kind, cacheable=not page.partial)
+        return RenderedPage(body, kind, cacheable=cacheable)
 
     def _page(self, request: SearchRequest, locale: Locale, limits: SearchLimits) -> RenderedPage:
         if not request.query.words:

@@ -29,7 +29,7 @@ MAX_SLICE_BYTES: Final = 1 << 28
 MAX_SLICE_DOCUMENTS: Final = 10_000
 _FILES: Final = frozenset(
     f"{part}.arrays"
-    for part in ("lexicon", "postings", "documents", "text", "words", "extras", "static_vectors", "names")
+    for part in ("lexicon", "postings", "documents", "text", "words", "extras", "static_vectors", "names", "own_fields")
 )
 
 Numbers = npt.NDArray[np.int64]

@@ -1,6 +1,6 @@
 """Ordinary documents: how many a second are parsed in limited processes, compared with parsing in the process itself.
 
-.venv/bin/python bench/documents.py [--documents 600] [--rounds 3] [--processes 1,2]
+.venv/bin/python bench/sandbox_documents.py [--documents 600] [--rounds 3] [--processes 1,2]
 
 The documents are made by the libraries of other programs (fpdf2, python-docx, openpyxl, python-pptx, odfdo), and are
 the feeds, Markdown and XML of tests/parse/files. In turns, the best round of each: parsing here, one document after the
@@ -153,7 +153,7 @@ def main() -> None:
         rate, used = max(value.per_second for value in values), min(value.processor_ms for value in values)
         print(f"{name:>12}: {rate:8.1f} documents/s, {used:6.2f} ms of processor time each")
         figures[name] = {"documents per second": round(rate, 1), "processor ms": round(used, 3)}
-    print(f"written to {save('documents', figures)}")
+    print(f"written to {save('sandbox_documents', figures)}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""Queries by own fields of documents: filters, and all documents that match."""

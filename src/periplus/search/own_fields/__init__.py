@@ -1,0 +1,1 @@
+"""Answers by own fields of documents: filters of a request, facets, orders."""
