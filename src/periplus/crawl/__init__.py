@@ -41,6 +41,8 @@ from periplus.crawl.sharding.quotas import Quotas
 from periplus.crawl.sharding.shard import Control, Shard, SingleShard
 from periplus.crawl.sharding.supervisor import Supervisor
 from periplus.crawl.sharding.topology import HostPartitioner, count_shards, restore_topology, select_owned
+from periplus.crawl.thumbnails.thumbnail_files import ThumbnailFiles, icon_url
+from periplus.crawl.thumbnails.thumbnail_maker import ThumbnailRun, make_thumbnails
 
 __all__ = [
     "ClusterCrawler",
@@ -67,6 +69,8 @@ __all__ = [
     "ShardMessage",
     "SingleShard",
     "Supervisor",
+    "ThumbnailFiles",
+    "ThumbnailRun",
     "TransferMessage",
     "UrlStatus",
     "check_journal",
@@ -74,8 +78,10 @@ __all__ = [
     "count_shards",
     "held_regions",
     "host_queue",
+    "icon_url",
     "import_jsonl",
     "import_warc",
+    "make_thumbnails",
     "require_contact",
     "restore_topology",
     "select_owned",

@@ -219,6 +219,14 @@ class CrawlSettings(Section, frozen=True):
             le=64,
         ),
     ] = 0
+    thumbnails: Annotated[
+        int,
+        Meta(
+            description="Maximum number of images that are fetched after a crawl to make thumbnails and icons of them; "
+            "0 makes none",
+            ge=0,
+        ),
+    ] = 0
     depth: Annotated[int, Meta(description="Maximum number of links between a seed and a page", ge=0)] = 32
     minutes: Annotated[float, Meta(description="Stop after this many minutes; 0 is no limit", ge=0)] = 0.0
     scope: Annotated[

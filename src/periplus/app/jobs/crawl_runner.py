@@ -9,7 +9,8 @@ from periplus.app.interrupts import stop_on_signal
 from periplus.app.jobs.store_jobs import index_archive
 from periplus.app.new_folder import writable_folder
 from periplus.app.observer import SILENT, Observer
-from periplus.errors import BadInput
+from periplus.errors import BadInput, NothingHere
+from periplus.files import DataFolder
 from periplus.health import share_health
 from periplus.limits import divide_memory
 from periplus.settings import Settings
@@ -77,7 +78,20 @@ def run_crawl(
         _refuse_private(run.statistics)
         if settings.store.cdxj:
             index_archive(folder)
+        if settings.crawl.thumbnails and not run.interrupted:
+            _make_thumbnails(folder, settings, observer)
     return run
+
+
+def _make_thumbnails(folder: Path, settings: Settings, observer: Observer) -> None:
+    """Make thumbnails of the images of the pages that are stored."""
+    from periplus.crawl import make_thumbnails
+    from periplus.store import PageStore
+
+    observer.progress("making thumbnails", 0, settings.crawl.thumbnails)
+    with contextlib.suppress(NothingHere), PageStore.open(DataFolder(folder).store, settings.store) as store:
+        done = make_thumbnails(folder, settings, store.records())
+        observer.progress("making thumbnails", done.made, max(done.made, done.fetched))
 
 
 def _signals(

@@ -16,7 +16,7 @@ from periplus.health import read_health
 from periplus.settings import FetchSettings, Settings
 
 if TYPE_CHECKING:
-    from periplus.crawl import CrawlControl
+    from periplus.crawl import CrawlControl, ThumbnailFiles
     from periplus.records import FetchRecord, VisitReport
     from periplus.serve import (
         Actions,
@@ -73,6 +73,8 @@ def server_actions(folder: Path, searcher: Any, settings: Settings, submit: Subm
         actions.crawl_metrics,
         published=actions.published,
         documents=None if submit is not None else DocumentService(folder, searcher, settings, actions.check_publisher),
+        has_thumbnail=actions.has_thumbnail,
+        thumbnail=actions.thumbnail,
     )
 
 
@@ -114,6 +116,20 @@ class _FolderActions:
         published = self._contents.publish(publication, publisher.name, publisher.owns_all)
         metadata = published.metadata
         return PublishReceipt(metadata.id, metadata.url, f"{published.key:016x}", published.changed)
+
+    def has_thumbnail(self, url: str) -> bool:
+        """Return whether there is a thumbnail of an image."""
+        return self._thumbnails.has(url)
+
+    def thumbnail(self, key: int) -> bytes | None:
+        """Return a thumbnail, by the fingerprint of the image's URL."""
+        return self._thumbnails.read(key)
+
+    @functools.cached_property
+    def _thumbnails(self) -> "ThumbnailFiles":
+        from periplus.crawl import ThumbnailFiles
+
+        return ThumbnailFiles(self._folder)
 
     def published(self, identifier: str) -> "_PublishedContent | None":
         """Return published content, by its id."""

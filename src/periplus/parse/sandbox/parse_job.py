@@ -45,6 +45,8 @@ class ParseJob(msgspec.Struct, frozen=True, array_like=True):
     """Whether it is a sitemap or a feed."""
     forms: bool = False
     """Whether its forms are extracted too."""
+    thumbnail: int = 0
+    """The side of the thumbnail to make of an image, in pixels; 0 for a document to parse."""
 
 
 class ParseReply(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -54,6 +56,8 @@ class ParseReply(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
     fault: str = ""
     is_last: bool = False
     """Whether the worker ends now, to be replaced."""
+    image: bytes = b""
+    """The thumbnail, if one was asked for and can be made."""
 
 
 class WorkerReady(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):

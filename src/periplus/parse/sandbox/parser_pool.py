@@ -55,6 +55,8 @@ class ParsedDocument(NamedTuple):
     page: Page | None
     """None if there is a fault, or if no parser accepts the document."""
     fault: str
+    image: bytes = b""
+    """The thumbnail, if one was asked for."""
 
 
 class ParseObserver(Protocol):
@@ -245,7 +247,7 @@ class ParserPool:
 
     def _finish(self, worker: WorkerChannel, reply: ParseReply) -> None:
         assert worker.ticket is not None
-        self._parsed.append(ParsedDocument(worker.ticket.number, reply.page, reply.fault))
+        self._parsed.append(ParsedDocument(worker.ticket.number, reply.page, reply.fault, reply.image))
         worker.ticket = None
 
     def _read_reports(self) -> None:

@@ -8,6 +8,7 @@ import msgspec
 
 from periplus.parse.dispatch import parse
 from periplus.parse.formats.list_page import parse_list
+from periplus.parse.formats.thumbnail import make_thumbnail
 from periplus.parse.html.form_extraction import extract_forms
 from periplus.parse.sandbox.parse_job import FRAME, MEMORY_FAULT, ParseJob, ParseReply, WorkerReady
 from periplus.parse.sandbox.process_limits import allow_seconds, drop_rights, resident_mb
@@ -24,6 +25,8 @@ _CHUNK: Final = 1 << 20
 
 def parse_job(job: ParseJob) -> ParseReply:
     """Return what is parsed from a document."""
+    if job.thumbnail:
+        return ParseReply(image=make_thumbnail(job.result.body, job.thumbnail))
     page: Page | None
     if job.as_list:
         page, problem = parse_list(job.result)

@@ -5,6 +5,7 @@ import zipfile
 from collections.abc import Iterator
 from typing import Final
 
+from periplus.parse.formats.thumbnail import sample_image
 from periplus.parse.sandbox.parse_job import ParseJob
 from periplus.records import FetchRequest, FetchResult, Outcome
 from periplus.settings import ParseSettings
@@ -85,6 +86,8 @@ def warmup_jobs() -> Iterator[ParseJob]:
     for kind, entries in _ARCHIVES:
         yield ParseJob(_result(kind, _pack(entries)), settings)
     yield ParseJob(_result("application/xml", _SITEMAP), settings, as_list=True)
+    for name in ("png", "jpeg", "gif", "webp", "ico", "bmp"):
+        yield ParseJob(_result(f"image/{name}", sample_image(name)), settings, thumbnail=16)
 
 
 def _result(kind: str, body: bytes) -> FetchResult:

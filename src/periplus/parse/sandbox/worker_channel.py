@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from periplus.errors import BadInput
+from periplus.parse.formats.thumbnail import is_thumbnail
 from periplus.parse.sandbox.page_validation import check_page
 from periplus.parse.sandbox.parse_job import FRAME, MAX_REPLY, MEMORY_FAULT, ParseJob, ParseReply, WorkerReady
 
@@ -126,10 +127,12 @@ class WorkerChannel:
             job = self.ticket.job
             if reply.page is not None:
                 check_page(reply.page, job.result.request.address.url, job.settings)
+            if not is_thumbnail(reply.image):
+                raise BadInput("The thumbnail is none.")
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, BadInput) as error:
             raise BadInput(f"gives an invalid page: {error}"[:200]) from None
         self.is_ending = reply.is_last
-        return ParseReply(reply.page, reply.fault[:200])
+        return ParseReply(reply.page, reply.fault[:200], image=reply.image)
 
     def describe_end(self, memory_mb: int) -> str:
         """Return why the worker, which may use so much memory, has ended without a reply."""
