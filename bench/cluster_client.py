@@ -118,7 +118,7 @@ class Client:
             }
             receipt = self._request("POST", "/api/publish", body)
             if receipt is not None:
-                self.published[word] = str(receipt["id"])
+                self.published[word] = str(receipt["key"])
                 if self._number % WITHDRAWN == 0:
                     self._withdraw()
             time.sleep(PAUSE)

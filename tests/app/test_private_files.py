@@ -79,7 +79,7 @@ def test_secrets_and_queries_are_not_in_the_logs(tmp_path, caplog, monkeypatch):
     secret = keys.add("me", "admin")
     log = tmp_path / "access.log"
 
-    def fail(request):
+    def fail(*_):
         raise RuntimeError("this is unexpected")
 
     settings = ServeSettings(threads=1, access_log=str(log))

@@ -42,8 +42,8 @@ KEYS = ApiKeys(None)
 SECRET = KEYS.add("all", "admin")
 WEATHER = b'{"current": {"temperature_2m": 11.4}}'
 ACTIONS = Actions(
-    lambda given: PublishReceipt("00000000000000ab", given.url),
-    lambda name: None,
+    lambda given, *_: PublishReceipt("ab" * 32, given.url, "00000000000000ab"),
+    lambda *_: None,
     report,
     Crawl(),
     judge=lambda given: True,

@@ -68,6 +68,13 @@ def _check_visit_log(path: Path) -> Iterator[FileFault]:
     yield from check_visit_log(path)
 
 
+def _check_content(path: Path) -> Iterator[FileFault]:
+    from periplus.publish import content_id
+
+    if content_id(path.read_bytes()) != path.name:
+        yield FileFault(path, "has other bytes than its name says")
+
+
 _REBUILT: Final = "is built again from the pages"
 _STARTED_ANEW: Final = "is moved aside and begun anew"
 _LINES_LEFT_OUT: Final = "the damaged records are left out, and moved aside"
@@ -164,6 +171,13 @@ FILE_KINDS: Final = (
     ),
     FileKind("inbox", "inbox/*.damaged", "wrong: set aside", "never", "none"),
     FileKind("inbox", "inbox/*.replaced", "a later version of the page is indexed", "never", "none"),
+    FileKind("other", "published/urls/*", "none: an id", _READ, "the URL may be published by others"),
+    FileKind("other", "published/*/*.json", _JSON, _READ, "the content has to be published again", is_json(1, 1)),
+    FileKind(
+        "other", "published/*/*", "all bytes: its name", _READ, "the content has to be published again",
+        _check_content,
+    ),
+    FileKind("other", "thumbnails/*/*.webp", "none: a picture", "never", "is made again if it is deleted"),
     FileKind("other", "deleted.json", _JSON, _READ, "deleted pages would be found again: restore it", is_json(2, 2)),
     FileKind("other", "keys.json", _JSON, _READ, "keys have to be made again", is_json(2, 2)),
     FileKind("other", "models/used.json", _JSON, _READ, "the weights rank alone", is_json(2, 2)),

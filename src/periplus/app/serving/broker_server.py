@@ -8,6 +8,7 @@ from periplus.app.kernel_compilation import compile_kernels
 from periplus.app.observer import SILENT, Observer
 from periplus.errors import BadInput
 from periplus.files import open_data_folder, write_atomically
+from periplus.hashing import fingerprint_text
 from periplus.settings import Settings
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OPENED_SUFFIX", "open_broker_server", "serve_broker"]
 
+_ID_DIGITS: Final = 64
 OPENED_SUFFIX: Final = ".opened"
 """Of the file, beside the serving table, with the version that queries are answered by."""
 
@@ -62,7 +64,7 @@ class _BrokerActions:
         self._broker = broker
 
     def publish(
-        self, request: "PublishRequest", publisher: "Publisher", file: "UploadedFile | None" = None
+        self, request: "PublishRequest", publisher: "Publisher | None" = None, file: "UploadedFile | None" = None
     ) -> "PublishReceipt":
         """Publish a page in the shard that owns its host; it is durable when this returns."""
         from periplus.publish import content_id, make_published_record
@@ -84,9 +86,12 @@ class _BrokerActions:
         identifier = content_id(request.content.encode("utf-8", "replace"))
         return PublishReceipt(identifier, record.url, f"{record.key:016x}")
 
-    def unpublish(self, identifier: str, publisher: "Publisher") -> None:
-        """Withdraw a published page, by the key that publishing it returned."""
-        page = self._broker.cached_page(int(identifier, 16))
+    def unpublish(self, identifier: str, publisher: "Publisher | None" = None) -> None:
+        """Withdraw a published page, by the key that publishing it returned, or by the id of content without a URL."""
+        key = int(identifier, 16)
+        if len(identifier) == _ID_DIGITS:
+            key = fingerprint_text(f"https://published.invalid/{identifier}")
+        page = self._broker.cached_page(key)
         if page is None:
             raise BadInput("There is no such page.", "Give the id that publishing it returned.")
         self._broker.withdraw(page.url)

@@ -93,11 +93,13 @@ class _FolderActions:
         self._refused: tuple[float, str] = (0.0, "")
 
     def publish(
-        self, request: "PublishRequest", publisher: "Publisher", file: "UploadedFile | None" = None
+        self, request: "PublishRequest", publisher: "Publisher | None" = None, file: "UploadedFile | None" = None
     ) -> "PublishReceipt":
         """Put a page into the inbox; raise `StorageFull` if the disk limit leaves no room for it."""
         from periplus.publish import Publication
-        from periplus.serve import PublishReceipt
+        from periplus.serve import Publisher, PublishReceipt
+
+        publisher = publisher or Publisher()
 
         self.check_publisher()
         publication = Publication(
@@ -172,7 +174,7 @@ class _FolderActions:
         except OSError:
             return ""
 
-    def unpublish(self, identifier: str, publisher: "Publisher") -> None:
+    def unpublish(self, identifier: str, publisher: "Publisher | None" = None) -> None:
         """Remove a published page, by the id that publishing it returned, or by the key of its cached copy."""
         from periplus.errors import BadInput
         from periplus.records import FetchRecord, Outcome
@@ -181,7 +183,7 @@ class _FolderActions:
         by_content = len(identifier) == _ID_DIGITS
         content = self._contents.find(identifier) if by_content else self._contents.find_url(int(identifier, 16))
         if content is not None:
-            self._contents.remove(content, publisher.name, publisher.owns_all)
+            self._contents.remove(content, *(publisher or ("", False)))
             return
         key = 0 if by_content else int(identifier, 16)
         page = None if by_content else self._inbox.find_record(key) or self._searcher.cached_page(key)
