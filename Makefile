@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-traps bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-frontier bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-pagerank-shards bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-sandbox bench-bombs bench-cluster-answers bench-cluster-crawl bench-partitioning bench-scale scale-page bench-cluster-serving demo-cluster demo-sites bench-cluster bench-cluster-kills bench-geo bench-sites bench-agents
+.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-traps bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-frontier bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-pagerank-shards bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-sandbox bench-bombs bench-cluster-answers bench-cluster-crawl bench-partitioning bench-scale scale-page bench-cluster-serving demo-cluster demo-sites bench-cluster bench-cluster-kills bench-geo bench-sites bench-agents bench-docs-crawl bench-documents
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -276,6 +276,10 @@ $(DEV_READY): $(RUN_READY)
 	@echo 'Installing what development needs'
 	@$(INSTALL) dev
 	@touch $@
+
+bench-docs-crawl: $(DEV_READY) ## Debian's documentation crawled against an independent truth of what can be reached (ONLY=python,rust)
+	@$(INSTALL) bench
+	@$(BIN)/python bench/docs_crawl.py $(if $(ONLY),--only $(ONLY))
 
 bench-traps: $(DEV_READY) ## what a crawl requests of 12 kinds of traps and of 12 sites that only look like traps (SEEDS="1 2 3")
 	@$(BIN)/python bench/traps.py $(if $(SEEDS),--seeds $(SEEDS)) $(if $(PAGES),--pages $(PAGES))

@@ -2,7 +2,8 @@
 
 .venv/bin/python bench/frontier.py [--sizes 30000,300000,3000000] [--requests 20000]
 
-Every size runs in a process of its own, with as many pages as URLs and 100 URLs a host. Times are those of a core
+Every size runs in a process of its own, with as many pages as URLs, 100 URLs a host, and a tenth as many seeds, each of
+a host of its own. Times are those of a core
 (process time), with a clock of the benchmark's own for politeness: nothing is fetched. Memory is what the process grew
 by. The exponent e says that a figure grows as size^e; of a cost for each URL, 0 is flat.
 """
@@ -23,17 +24,21 @@ import msgspec
 sys.path.insert(0, str(Path(__file__).parent))
 
 from figures import exponent, folder_bytes
+from periplus.crawl.crawl_state import CrawlState
 from periplus.crawl.policies.original_urls import OriginalUrls
 from periplus.frontier import Frontier
+from periplus.frontier.frontier_snapshot import unpack
 from periplus.hashing import fingerprint
 from periplus.records import FetchRequest, Outcome
-from periplus.settings import FrontierSettings
+from periplus.settings import FrontierSettings, Settings
 from periplus.url import parse_address
 from record import save
 
 _URLS_OF_HOST = 100
 _BATCH = 50
 """URLs added at once: the new links of a page."""
+_LATE = 1_000
+"""URLs between two snapshots."""
 _STATISTICS = 1_000
 """Times that the figures for the screen are asked for."""
 _FIGURES = {
@@ -41,8 +46,12 @@ _FIGURES = {
     "schedule_us": "schedule a request, us",
     "slowest_us": "slowest hosts, us",
     "frontier_bytes": "memory a URL, B",
-    "snapshot_s": "snapshot, s",
-    "snapshot_bytes": "snapshot a URL, B",
+    "snapshot_s": "first snapshot, s",
+    "snapshot_bytes": "first snapshot a URL, B",
+    "next_snapshot_s": "next snapshot, s",
+    "next_seen_bytes": "next snapshot: keys of URLs, B",
+    "seed_us": "add a seed of a new host, us",
+    "seed_bytes": "memory a seed, B",
     "page_us": "enter a page, us",
     "duplicate_us": "find a duplicate, us",
     "page_bytes": "duplicates: table a page, B",
@@ -91,8 +100,29 @@ def measure_frontier(size: int, requests: int, folder: Path) -> dict[str, float]
     start = time.process_time()
     dump = frontier.dump()
     figures["snapshot_s"] = time.process_time() - start
-    figures["snapshot_bytes"] = len(dump) / size
+    seen = folder / "seen"
+    figures["snapshot_bytes"] = (len(dump) + (folder_bytes(seen) if seen.is_dir() else 0)) / size
+    before_files = {path.name for path in seen.iterdir()} if seen.is_dir() else set()
+    frontier.add([FetchRequest(parse_address(f"http://host1.test/late-{number}"), 1) for number in range(_LATE)])
+    start = time.process_time()
+    dump = frontier.dump()
+    figures["next_snapshot_s"] = time.process_time() - start
+    files = [path for path in seen.iterdir() if path.name not in before_files] if seen.is_dir() else []
+    figures["next_seen_bytes"] = float(sum(path.stat().st_size for path in files) + len(unpack(dump).seen))
     frontier.close()
+    return figures
+
+
+def measure_seeds(count: int, folder: Path) -> dict[str, float]:
+    """Add seeds, each of a host of its own, to a crawl that has none."""
+    before = resident_bytes()
+    state = CrawlState(folder / "seeds" / "crawl" / "frontier.bin", Settings())
+    start = time.process_time()
+    state.add_seeds(parse_address(f"http://www.host{number}.test/start-{number}.html") for number in range(count))
+    figures = {"seed_us": 1e6 * (time.process_time() - start) / count}
+    figures["seed_bytes"] = (resident_bytes() - before) / count
+    assert len(state.outlinks.seeds) == count
+    state.frontier.close()
     return figures
 
 
@@ -128,7 +158,8 @@ def measure(size: int, requests: int) -> dict[str, float]:
     """Return the figures of one size."""
     with tempfile.TemporaryDirectory() as name:
         duplicates = measure_duplicates(size, Path(name) / "originals")
-        return measure_frontier(size, requests, Path(name)) | duplicates
+        seeds = measure_seeds(max(1_000, size // 10), Path(name))
+        return measure_frontier(size, requests, Path(name)) | seeds | duplicates
 
 
 def measure_apart(size: int, requests: int) -> dict[str, float]:

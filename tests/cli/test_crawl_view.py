@@ -13,7 +13,7 @@ def figures(pages: int, **more) -> CrawlStatistics:
 def test_one_process():
     text = crawl_block(figures(12_345, given_up=2, recent=(HOSTILE,), slowest=(("slow.test", 2.5), ("b.test", 0.1))))
     assert "12,345 pages   12/s   5.0 kB   61 s" in text
-    assert "12 without a page: 9 dns, 3 gone   2 hosts do not answer" in text
+    assert "12 without a page: 9 dns, 3 gone   2 hosts left alone" in text
     assert "slowest slow.test 2.50 s, b.test 0.10 s" in text
     assert "http://a.test/ [31mred" in text
     assert "\x1b" not in text

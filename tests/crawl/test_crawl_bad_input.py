@@ -34,7 +34,10 @@ def test_a_page_of_very_many_links_takes_little(count):
     before = peak()
     visit = make_page_record(fetched, ParseSettings(), DuplicateTable())
     found = outlinks.extract(visit)
-    assert len(found) == ParseSettings().max_links
+    assert len(found) == ParseSettings().all_links
+    assert {request.rank < -100 for request in found[:5_000]} == {False}
+    assert {request.rank < -100 for request in found[5_000:]} == {True}
+    assert outlinks.cuts == {"deferred-links": 50_000}
     assert peak() - before < 300
 
 
@@ -60,11 +63,16 @@ def test_a_sitemap_that_is_too_long_is_read_as_far_as_it_goes(scripted, tmp_path
     scripted.put("http://a.test/", "<p>start")
     scripted.put("http://a.test/map.xml", f"<urlset>{rows}</urlset>", "text/xml")
     settings = scripted.settings(tmp_path, "a.test", pages=30)
-    settings = msgspec.structs.replace(settings, fetch=msgspec.structs.replace(settings.fetch, max_bytes=20_000))
+    fetch = msgspec.structs.replace(settings.fetch, max_bytes=20_000, max_list_bytes=20_000)
+    settings = msgspec.structs.replace(settings, fetch=fetch)
     for number in range(3_000):
         scripted.put(f"http://a.test/p{number}", f"<p>page {number}")
-    Crawler(tmp_path / "data", settings, ["http://a.test/"]).run()
+    statistics = Crawler(tmp_path / "data", settings, ["http://a.test/"]).run()
     assert sum("/p" in url for url in scripted.requests) >= 20
+    assert {cut.kind: (cut.count, cut.setting) for cut in statistics.cuts} == {
+        "lists": (1, "fetch.max_list_bytes"),
+        "pages": (statistics.waiting, "crawl.pages"),
+    }
 
 
 @pytest.fixture
@@ -88,20 +96,6 @@ def test_a_robots_file_of_a_gigabyte_is_obeyed_by_its_beginning(hostile, tmp_pat
     rules = parse_robots(ended[0].body, "PeriplusBot")
     assert (rules.allows("/no/1"), rules.allows("/yes")) == (False, True)
     assert peak() - before < 100
-
-
-def test_a_page_says_how_long_it_is_and_is_not_begun(hostile, tmp_path):
-    """The rule for robots files is not the rule for pages."""
-    (tmp_path / "hosts").write_text(f"127.0.0.1:{hostile.port} robots-giant.test\n")
-    fetcher = Fetcher(FetchSettings(allow=("127.0.0.1/32",), hosts_file=str(tmp_path / "hosts"), timeout=60))
-    for any_type, least in ((True, 1), (False, 0), (True, 1)):
-        fetcher.start(FetchRequest(parse_address("http://robots-giant.test/robots.txt")), any_type=any_type)
-        ended = []
-        while not ended:
-            ended = fetcher.poll(5)
-        assert ended[0].outcome is Outcome.TOO_LARGE
-        assert (len(ended[0].body) > 0) == bool(least)
-    fetcher.close()
 
 
 def test_a_bad_certificate_keeps_nobody_from_the_rest(scripted, tmp_path, read_stored):

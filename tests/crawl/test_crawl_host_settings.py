@@ -203,7 +203,9 @@ class Proxy:
                 self.send_header("Content-Type", "text/html")
                 self.end_headers()
                 if not self.path.endswith("robots.txt"):
-                    self.wfile.write(b"<p>by proxy<a href='http://10.0.0.1/'>inside</a>")
+                    self.wfile.write(
+                        b"<p>by proxy<a href='http://10.0.0.1/'>inside</a><a href='http://others.org/'>others</a>"
+                    )
 
             def log_message(self, *words: object) -> None:
                 pass
@@ -217,12 +219,14 @@ def test_a_proxy_is_used_for_its_hosts_and_opens_no_private_address(tmp_path: Pa
     own = HostSettings(proxy=f"http://me:{SECRET}@127.0.0.1:{proxy.server.server_address[1]}")
     settings = ScriptedWeb().settings(tmp_path, scope="web")
     fetch = FetchSettings(hosts_file=settings.fetch.hosts_file)  # without fetch.allow: the proxy is not a page
-    settings = msgspec.structs.replace(settings, fetch=fetch, host={"a.test": own, "10.0.0.1": own})
+    settings = msgspec.structs.replace(
+        settings, fetch=fetch, host=dict.fromkeys(("a.test", "10.0.0.1", "others.org"), own)
+    )
     statistics = Crawler(tmp_path / "data", settings, ["http://a.test/"]).run()
     proxy.server.shutdown()
     assert [path for path, _ in proxy.asked] == ["http://a.test/robots.txt", "http://a.test/"]
     assert all(token for _, token in proxy.asked)
-    assert (statistics.pages, statistics.errors) == (1, {"forbidden-address": 1})
+    assert (statistics.pages, statistics.errors) == (1, {"forbidden-address": 2})  # others need fetch.contact
     assert SECRET.encode() not in all_bytes(tmp_path / "data")
 
 

@@ -97,9 +97,10 @@ def test_canonical_and_feeds_are_taken():
 
 
 def test_lists_of_one_host_are_bounded():
-    outlinks = OutlinkExtractor(CrawlSettings(), [HOME])
+    outlinks = OutlinkExtractor(CrawlSettings(lists_per_host=100), [HOME])
     page = Page(HOME.url, kind=LIST_KIND, feeds=tuple(f"/sitemap-{n}.xml" for n in range(500)))
     assert len(outlinks.extract(visit(page))) == 100
+    assert outlinks.cuts == {"lists-of-host": 400}
 
 
 def test_near_and_plain_urls_rank_higher():

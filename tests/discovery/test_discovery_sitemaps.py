@@ -142,3 +142,22 @@ def test_public_examples_are_read_or_refused_with_a_reason() -> None:
     assert len(parse_sitemap((SUITE / "sitemap.ns.xml").read_bytes()).pages) >= 2
     assert len(parse_sitemap((SUITE / "sitemap.index.xml").read_bytes()).sitemaps) >= 5
     assert parse_sitemap((SUITE / "atom.xml").read_bytes()).pages[0] == "http://example.org/2003/12/13/atom03"
+
+
+def test_a_sitemap_with_as_many_entries_as_the_protocol_allows_is_read_whole() -> None:
+    entry = "<url><loc>http://a.example/page/%d</loc><lastmod>2026-01-02</lastmod>%s</url>"
+    other = '<xhtml:link rel="alternate" hreflang="de" href="http://a.example/de/%d"/>'
+    body = "".join(entry % (number, other % number) for number in range(50_000)).encode()
+    whole = parse_sitemap(b"<urlset>" + body + b"</urlset>")
+    assert (len(whole.pages), whole.problem, whole.changed[-1] > 0) == (50_000, "", True)
+    more = parse_sitemap(b"<urlset>" + body + b"<url><loc>http://a.example/more</loc></url></urlset>")
+    assert (more.pages, more.problem) == (whole.pages, "more entries than are read")
+    lines = [b"http://a.example/%d" % number for number in range(50_001)]
+    assert parse_sitemap(b"\n".join(lines[:-1])).problem == ""
+    assert parse_sitemap(b"\n".join(lines)).problem == "more entries than are read"
+
+
+def test_members_of_gzip_are_read_one_after_the_other_and_packed_twice() -> None:
+    half = len(URLSET) // 2
+    members = gzip.compress(URLSET[:half]) + gzip.compress(URLSET[half:])
+    assert parse_sitemap(members) == parse_sitemap(URLSET) == parse_sitemap(gzip.compress(members))

@@ -84,12 +84,12 @@ class Getter:
     def __init__(self) -> None:
         self.fetchers: list[Fetcher] = []
 
-    def __call__(self, url: str, accepts=None, any_type=False, headers=(), **settings) -> FetchResult:
+    def __call__(self, url: str, accepts=None, any_type=False, as_list=False, headers=(), **settings) -> FetchResult:
         settings.setdefault("allow", ("127.0.0.0/8",))
         more = {} if accepts is None else {"accepts": accepts}
         fetcher = Fetcher(FetchSettings(**settings), **more)
         self.fetchers.append(fetcher)
-        fetcher.start(FetchRequest(parse_address(url)), headers, any_type=any_type)
+        fetcher.start(FetchRequest(parse_address(url)), headers, any_type=any_type, as_list=as_list)
         assert fetcher.busy() == 1
         ended: list[FetchResult] = []
         while not ended:

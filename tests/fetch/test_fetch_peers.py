@@ -1,6 +1,7 @@
 """What a peer can do, and what comes of it: always an outcome."""
 
 import gzip
+import random
 import socket
 import zlib
 from pathlib import Path
@@ -108,8 +109,41 @@ def test_a_bomb_stops_at_the_cap(peer, get):
 
 
 def test_an_announced_giant_is_not_begun(peer, get):
-    peer.answers["/"] = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 99999999999\r\n\r\n"
+    """A PDF cannot be read without its end; of a page the beginning is useful."""
+    peer.answers["/"] = b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\nContent-Length: 99999999999\r\n\r\n"
     assert get(peer.url()).outcome is Outcome.TOO_LARGE
+
+
+@pytest.mark.parametrize("encoding", ["", "gzip", "deflate"])
+def test_the_beginning_of_a_long_page_is_kept(peer, get, encoding):
+    body = b"<p>begin" + b"word " * 100_000
+    packed = {"": lambda raw: raw, "gzip": gzip.compress, "deflate": zlib.compress}[encoding](body)
+    peer.answers["/"] = response(packed, *([f"Content-Encoding: {encoding}"] if encoding else []))
+    fetched = get(peer.url(), max_bytes=100_000)
+    assert (fetched.outcome, fetched.status, fetched.body) == (Outcome.TOO_LARGE, 200, body[:100_000])
+
+
+@pytest.mark.parametrize("encoding", ["", "gzip", "deflate"])
+def test_a_list_is_longer_than_a_page_and_is_packed(peer, get, encoding):
+    body = b"".join(b"http://a.test/page/%d\n" % number for number in range(20_000))
+    packed = {"": lambda raw: raw, "gzip": gzip.compress, "deflate": zlib.compress}[encoding](body)
+    peer.answers["/"] = response(packed, *([f"Content-Encoding: {encoding}"] if encoding else []))
+    fetched = get(peer.url(), max_bytes=100_000, as_list=True)
+    assert (fetched.outcome, gzip.decompress(fetched.body)) == (Outcome.OK, body)
+    assert len(fetched.body) < 100_000
+
+
+def test_a_list_that_is_not_packed_small_enough_is_cut(peer, get):
+    body = random.Random(1).randbytes(300_000)
+    peer.answers["/"] = response(body)
+    fetched = get(peer.url(), max_bytes=100_000, as_list=True)
+    begin = zlib.decompressobj(wbits=31).decompress(fetched.body)
+    assert fetched.outcome is Outcome.TOO_LARGE
+    assert begin == body[: len(begin)]
+    assert 100_000 <= len(begin) < 300_000
+    peer.answers["/"] = response(b"x" * 300_000)
+    fetched = get(peer.url(), max_bytes=100_000, max_list_bytes=200_000, as_list=True)
+    assert (fetched.outcome, gzip.decompress(fetched.body)) == (Outcome.TOO_LARGE, b"x" * 200_000)
 
 
 def test_an_endless_body_ends(peer, get):

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import msgspec
+import numpy as np
 
 from formats.golden_files import NOW, GoldenFormat, content, plain
 from formats.golden_store import DAY, WORDS, feed_visit, fetched_page
@@ -13,6 +15,7 @@ from periplus.crawl.crawl_snapshot import read_snapshot
 from periplus.crawl.crawl_state import CrawlState
 from periplus.crawl.crawl_statistics import CrawlStatistics
 from periplus.crawl.crawl_status import CrawlStatus, read_status, write_status
+from periplus.crawl.inspection.cuts import Cut
 from periplus.crawl.policies.form_filler import HostForms
 from periplus.crawl.policies.original_urls import FILE_URLS, OriginalUrls
 from periplus.crawl.reported_visits import POSITION_FILE, read_position
@@ -29,6 +32,7 @@ from periplus.crawl.sharding.topology import Topology, mailbox_dir, read_topolog
 from periplus.errors import CorruptFile
 from periplus.frontier.frontier_snapshot import FrontierSnapshot, unpack
 from periplus.frontier.host_states import HostState
+from periplus.frontier.seen_set import SeenFile, SeenSet
 from periplus.records import FetchRequest, FetchResult, Outcome, VisitReport
 from periplus.settings import CrawlSettings, FocusSettings, FrontierSettings, Settings, StoreSettings
 from periplus.signals.visit_counts import read_visit_counts, update_visit_counts
@@ -44,7 +48,13 @@ SETTINGS = Settings(
 STATISTICS = CrawlStatistics(
     pages=5, fetched=9, rate=1.5, errors={"gone": 2}, bytes=4_096, waiting=3, busy=1, hosts=4, seen=12, seconds=8.0,
     copies=1, given_up=1, recent=("http://harbour.test/",), slowest=(("light.test", 0.5),), notes=("A note.",),
+    cuts=(Cut("depth", 2, "pages are far", "crawl.depth", 32.0, text="2 pages are far (crawl.depth = 32)."),),
 )  # fmt: skip
+
+
+_LATER = ("paused", "held", "behind", "cuts", "host_rows", "under_way")
+_STEP = 10_000.0
+"""Seconds between two requests: more than the Crawl-delay of any host, which is obeyed in full."""
 
 
 def _due(url: str, rank: float = 0.0) -> FetchRequest:
@@ -94,28 +104,27 @@ def _learn(memory: CrawlState) -> None:
     memory.outlinks.forms.state.hosts["harbour.test"] = HostForms(["tides", "fog"], 1, 2, 1)
     memory.outlinks.forms.state.pending[5] = "harbour.test"
     memory.outlinks.forms.state.filled[6] = None
+    memory.outlinks.cuts["deferred-links"] = 7
+    memory.errors_of_host["light.test"] = 2
 
 
 def _use_every_state(memory: CrawlState) -> None:
     """Leave hosts busy, ready, held, waiting to try again, given up, parked, deferred, and with URLs on disk."""
     frontier = memory.frontier
     frontier.best_first = None
-    # A Crawl-delay was cut at the maximum when these files were written.
-    asked = frontier.delays.seconds
-    frontier.delays.seconds = lambda host: min(60.0, asked(host))  # type: ignore[method-assign]
     names = ("busy", "ready", "held", "again", "given-up", "parked", "behind")
     frontier.add([_due(f"http://{name}.test/{n}", 100.0 - n) for n in range(2) for name in names])
     frontier.add([_due(f"http://disk.test/{n}", -n) for n in range(9)])
     now = NOW
     for _ in range(60):
-        now += 30.0
+        now += _STEP
         due = frontier.next(now)
         if due is None:
             break
         _end(memory, due, now)
-    frontier.reserve("held.test", now + 60.0)
+    frontier.reserve("held.test", now + _STEP)
     frontier.add([_due("http://busy.test/late", 500.0), _due("http://ready.test/late", 1.0)])
-    busy = frontier.next(now + 90.0)
+    busy = frontier.next(now + 2 * _STEP)
     assert busy is not None
 
 
@@ -185,17 +194,18 @@ def read_crawl(folder: Path) -> Any:
 
 
 def _without_pause(status: Any) -> Any:
-    """Return a status as editions had it before a crawl could be paused by a limit or hold URLs back."""
+    """Return a status without what only later editions have, unless there is any of it."""
     if isinstance(status, list):
         return [_without_pause(part) for part in status]
     if not isinstance(status, dict):
         return status
-    return {name: _without_pause(part) for name, part in status.items() if name not in ("paused", "held") or part}
+    return {name: _without_pause(part) for name, part in status.items() if name not in _LATER or part}
 
 
 def _frontier_fields(snapshot: FrontierSnapshot) -> Any:
     """Return a snapshot in the order of format 1, in which flags of a host stood for its state."""
     fields = plain(snapshot)
+    assert not fields.pop()  # no files of keys
     for row, host in zip(fields[4], snapshot.hosts, strict=True):
         reserved = host.state in (HostState.RESERVED, HostState.SUSPENDED_RESERVED)
         deferred, tail = host.state is HostState.DEFERRED, row[12:]
@@ -206,8 +216,9 @@ def _frontier_fields(snapshot: FrontierSnapshot) -> Any:
 
 
 def _without_regions(state: dict[str, Any]) -> dict[str, Any]:
-    """Return a snapshot as editions had it before regions were learned, unless there are any."""
-    return {name: value for name, value in state.items() if name != "regions" or value["regions"]}
+    """Return a snapshot as editions had it before regions were learned and cuts counted, unless there are any."""
+    learned = {name: value for name, value in state.items() if name != "regions" or value["regions"]}
+    return {name: value for name, value in learned.items() if name not in ("cuts", "errors_of_host") or value}
 
 
 def _without_mail(state: Any) -> Any:
@@ -238,10 +249,10 @@ def _recovered(folder: Path) -> Any:
         while (due := frontier.next(now)) is not None:
             order.append([due.address.url, due.depth, due.attempt])
             frontier.done(due, Outcome.OK, now, 0.1)
-            now += 10_000.0
+            now += _STEP
         statistics = plain(frontier.statistics())
         frontier.close()
-    statistics = {name: value for name, value in statistics.items() if name != "held" or value}
+    statistics = {name: value for name, value in statistics.items() if name not in ("held", "behind") or value}
     return {"order": order, "statistics": statistics, "totals": plain(memory.totals)}
 
 
@@ -263,6 +274,24 @@ def read_originals(folder: Path) -> Any:
         "urls": plain(dict(list(table.items())[::1_000])),
         "last": table.get(8_191 * (7 + (1 << 32))),
     }
+
+
+def write_seen(folder: Path) -> None:
+    """Enter as many keys as a file has, if that is few, and some more."""
+    seen = SeenSet(folder=folder / "crawl" / "seen")
+    with mock.patch("periplus.frontier.seen_set.FILE_KEYS", 512), mock.patch("periplus.frontier.seen_set._NEWEST", 512):
+        for begin in (0, 512):
+            seen.update([7 * number + (number << 32) for number in range(begin, begin + 512 - begin // 2)])
+        rest, files = seen.dump()
+    assert (len(rest), len(files)) == (8 * 256, 1)
+
+
+def read_seen(folder: Path) -> Any:
+    """Return what the file has."""
+    place = folder / "crawl" / "seen"
+    checksum = int.from_bytes((place / "00000001.keys").read_bytes()[12:20], "little")
+    seen = SeenSet.load(np.zeros(0, np.uint64), place, [SeenFile(1, 512, checksum)])
+    return {"size": len(seen), "keys": seen.keys()[::50].tolist()}
 
 
 def write_passive(folder: Path) -> None:
@@ -298,6 +327,7 @@ FORMATS = (
         unread=("store/*", "crawl/seeds.txt", "crawl/control", "crawl/shard-01/seeds.txt", "periplus.json"),
     ),
     GoldenFormat("originals", write_originals, read_originals),
+    GoldenFormat("seen", write_seen, read_seen),
     GoldenFormat(
         "passive",
         write_passive,

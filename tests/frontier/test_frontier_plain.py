@@ -182,7 +182,7 @@ def test_a_million_urls_take_little_memory():
     for part in np.array_split(keys, 100):
         listed = part.tolist()
         seen.update([listed[place] for place in seen.unseen(listed)])
-    resident = sum(run.nbytes for run in seen._runs)
+    resident = sum(run.keys.nbytes for run in seen._runs)
     assert resident <= 8 * len(seen)
     assert len(seen._runs) <= 12
     assert len(seen._newest) < 65_536

@@ -138,10 +138,10 @@ def test_a_page_without_a_title_has_its_first_heading(parse_page) -> None:
 
 
 def test_limits(parse_page) -> None:
-    settings = ParseSettings(max_text=1_000, max_links=3)
+    settings = ParseSettings(max_text=1_000, max_links=3, max_deferred_links=2)
     page = parse_page("<p>" + "word " * 5_000 + "".join(f"<a href={n}>x</a>" for n in range(9)), settings=settings)
     assert len(page.text) <= 1_000
-    assert len(page.links) == 3
+    assert len(page.links) == 5
 
 
 def test_plain_text(parse_page) -> None:

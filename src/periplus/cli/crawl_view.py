@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["crawl_block", "crawl_line", "echo_held", "echo_queue", "echo_status", "echo_summary", "format_errors"]
 
 _WIDTH: Final = 100
+_MAX_CUTS: Final = 4
 
 
 def format_errors(errors: dict[str, int]) -> str:
@@ -37,11 +38,12 @@ def crawl_block(statistics: "CrawlStatistics", shards: "Sequence[ShardStatus]" =
         f"   {statistics.seen:,} URLs seen",
     ]
     if statistics.errors or statistics.given_up:
-        gone = f"   {statistics.given_up:,} hosts do not answer" if statistics.given_up else ""
+        gone = f"   {statistics.given_up:,} hosts left alone" if statistics.given_up else ""
         failed = sum(statistics.errors.values())
         lines.append(f"{failed:>9,} without a page: {format_errors(statistics.errors)}{gone}")
     if statistics.paused:
         lines.append(f"   paused {statistics.paused}")
+    lines += [f"  limited {clean(cut.text)}" for cut in statistics.cuts[:_MAX_CUTS]]
     if statistics.idle:
         lines.append(f"  waiting {clean(statistics.idle)}")
     if statistics.slowest:
@@ -74,13 +76,16 @@ def echo_summary(run: "CrawlRun") -> None:
     new, hosts = format_count(run.new_pages, "page"), format_count(statistics.hosts, "host")
     echo(f"Crawled {new}{total} from {hosts} in {statistics.seconds:,.1f} s: {rate:,.0f} pages/s.")
     fetched, duplicates = format_bytes(statistics.bytes - before.bytes), statistics.copies - before.copies
-    echo(f"{fetched} fetched, {duplicates:,} duplicates, {statistics.waiting:,} URLs waiting.")
+    behind = f", {statistics.behind:,} more at hosts that are left alone" if statistics.behind else ""
+    echo(f"{fetched} fetched, {duplicates:,} duplicates, {statistics.waiting:,} URLs waiting{behind}.")
     if run.errors:
         echo("Without a page: " + format_errors(run.errors) + ".")
     if statistics.held:
         echo(
             f"{format_count(statistics.held, 'URL')} held back, whose like brought nothing new: periplus crawl --held."
         )
+    for cut in statistics.cuts:
+        echo(clean(cut.text))
     for remark in statistics.notes:
         echo(clean(remark))
 
@@ -108,10 +113,29 @@ def echo_status(folder: Path, status: dict[str, Any]) -> None:
         echo(f"Shard {shard['number']} (process {shard['process']}) is {shard['state']}: {_figures(shard)}.")
     if status.get("paused"):
         echo(f"It is paused by a limit, and goes on when there is room. {status['paused']}")
+    for cut in status.get("cuts", ()):
+        echo(clean(cut["text"]))
     for remark in status.get("notes", ()):
         echo(clean(remark))
     if status["errors"]:
         echo("Without a page: " + format_errors(status["errors"]) + ".")
+    _echo_hosts(status.get("host_rows", ()))
+    for url, seconds, received in status.get("under_way", ())[:_MAX_CUTS]:
+        echo(f"{seconds:>8.1f} s {format_bytes(received):>10}  {clean(url)[:_WIDTH]}")
+
+
+def _echo_hosts(rows: Sequence[dict[str, Any]]) -> None:
+    """Print a table of hosts, those with most URLs first."""
+    if rows:
+        echo(
+            f"{'host':<32} {'state':<10} {'waiting':>9} {'pages':>8} {'errors':>7} {'held':>7} {'next':>7} {'delay':>7}"
+        )
+    for row in rows:
+        echo(
+            f"{clean(row['host'])[:32]:<32} {row['state'].replace('_', ' ')[:10]:<10} {row['waiting']:>9,} "
+            f"{row['fetched']:>8,} {row['errors']:>7,} {row['held']:>7,} {row['next_seconds']:>6,.0f}s "
+            f"{row['delay']:>6,.1f}s"
+        )
 
 
 def echo_queue(queue: "HostQueue") -> None:

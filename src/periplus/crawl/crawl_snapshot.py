@@ -38,8 +38,8 @@ __all__ = [
 
 _PREFIX: Final = struct.Struct("<8sIQ")
 _MAGIC: Final = b"PERICRAW"
-_VERSION: Final = 3
-"""Version 2: hosts of the frontier have a state; version 3: regions. Versions 1 and 2 are read."""
+_VERSION: Final = 4
+"""Version 2: hosts of the frontier have a state; 3: regions; 4: counts of what limits have cut. All are read."""
 
 
 class Totals(msgspec.Struct):
@@ -86,6 +86,10 @@ class CrawlSnapshot(msgspec.Struct, frozen=True):
     passive: VisitReportState = msgspec.field(default_factory=VisitReportState)
     focus: FocusState | None = None
     """The learnt state of the topic of a focused crawl."""
+    cuts: dict[str, int] = {}
+    """What limits have cut, by `CutKind`."""
+    errors_of_host: dict[str, int] = {}
+    """Requests without a page."""
 
 
 class MailSnapshot(CrawlSnapshot, frozen=True):

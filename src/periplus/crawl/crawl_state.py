@@ -1,11 +1,11 @@
 """The state of a crawl: frontier, robots.txt cache, outlinks, duplicates and totals; how it is saved and recovered."""
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from periplus.checksums import add_text_checksum, split_text_checksum
 from periplus.crawl.crawl_snapshot import (
     CrawlSnapshot,
     LongSnapshot,
@@ -17,12 +17,15 @@ from periplus.crawl.crawl_snapshot import (
 from periplus.crawl.crawl_statistics import CrawlStatistics, RateMeter, explain_wait
 from periplus.crawl.fetch_records import DuplicateTable
 from periplus.crawl.focus.focus import FocusState, group_ranks_by_host, open_focus
+from periplus.crawl.inspection.cuts import Cut, CutKind, count_cuts, list_cuts
+from periplus.crawl.inspection.host_view import HostView
 from periplus.crawl.outlinks import OutlinkExtractor
 from periplus.crawl.policies.host_limits import HostLimits
 from periplus.crawl.policies.host_table import HostTable
 from periplus.crawl.policies.original_urls import OriginalUrls
+from periplus.crawl.policies.seed_list import read_seeds_file, write_seeds_file
 from periplus.crawl.policies.traps import Traps
-from periplus.crawl.regions.held_requests import hold_back, release_earned
+from periplus.crawl.regions.held_requests import hold_back, recount_held, release_earned, release_named
 from periplus.crawl.regions.regions import RegionTable
 from periplus.crawl.reported_visits import POSITION_FILE, VisitReportReader, read_position, write_position
 from periplus.crawl.revisits import CrawlHistory, history_of_record, read_history
@@ -31,7 +34,6 @@ from periplus.crawl.sharding.mailbox import ForeignMessage, ShardMessage
 from periplus.crawl.sharding.shard import LinkRouter, SingleShard
 from periplus.crawl.sharding.topology import read_topology, shard_dir
 from periplus.errors import BadUrl, CorruptFile, NoNetwork
-from periplus.files import read_file, write_atomically
 from periplus.frontier import Frontier
 from periplus.records import LIST_KIND, Address, FetchRecord, FetchRequest, Outcome, VisitReport
 from periplus.settings import Settings
@@ -43,6 +45,8 @@ __all__ = ["CrawlState"]
 
 _MAX_FOREIGN_SEEDS: Final = 10_000
 """Seeds above which those of other sites are ignored: the scope is checked against each."""
+_SEED_BATCH: Final = 10_000
+_NO_ERRORS: Final = (Outcome.OK, Outcome.REDIRECT, Outcome.NOT_MODIFIED)
 _UNREACHABLE: Final = {Outcome.DNS.value, Outcome.CONNECT.value, Outcome.TIMEOUT.value}
 
 
@@ -65,12 +69,14 @@ class CrawlState:
         self.host_table = HostTable(settings.host)
         self.host_limits = HostLimits(settings, self.host_table)
         self.robots = RobotsCache(settings.fetch.user_agent)
-        self.outlinks = OutlinkExtractor(settings.crawl, (), hosts=self.host_table)
+        self.outlinks = self._make_extractor(())
         self._connect_frontier()
         self._originals = path.with_name("originals")
         self.duplicates = DuplicateTable(OriginalUrls(self._originals))
         self.totals = Totals()
         self.pages_of_host: dict[str, int] = {}
+        self.errors_of_host: dict[str, int] = {}
+        self._host_view = HostView()
         self.history = CrawlHistory()
         """The fetch history of pages that are fetched again in this run."""
         self.notes: list[str] = []
@@ -85,7 +91,7 @@ class CrawlState:
         path: Path,
         settings: Settings,
         store: PageStore,
-        seeds: Sequence[Address],
+        seeds: Iterable[Address],
         now: float = 0.0,
         router: LinkRouter | None = None,
     ) -> "CrawlState":
@@ -100,14 +106,15 @@ class CrawlState:
         except CorruptFile as error:
             state, start, damaged = cls(path, settings, router), 0, True
             state.notes.append(f"{error} It was rebuilt from the stored records.")
-            state.add_seeds(state._read_seeds())
+            state.add_seeds(read_seeds_file(state._seeds_file))
         state._open_focus(store)
         state.add_seeds(seeds)
         state.first_seeds = len(state.outlinks.seeds)
         if start is not None:
             for record in state.router.read_records(store) if damaged else store.records(start):
                 state._replay(record, damaged)
-        state.frontier.requeue_in_flight(now if start is not None else 0.0)
+            if state.frontier.requeue_in_flight(now):
+                recount_held(state.frontier, state.outlinks.regions)
         state.frontier.revive()
         state._release_named(settings.crawl.release)
         if settings.crawl.recrawl:
@@ -118,23 +125,17 @@ class CrawlState:
             state._add_revisits(due)
         return state
 
+    def _make_extractor(self, seeds: Iterable[Address]) -> OutlinkExtractor:
+        return OutlinkExtractor(self.settings.crawl, seeds, None, self.host_table, self.settings.parse.max_links)
+
     def _release_named(self, names: Sequence[str]) -> None:
         """Queue what is held back of the regions and hosts that the operator names."""
         for name in names:
-            if not self.outlinks.regions.release(name) and not self.router.supervised:
+            if not release_named(self.frontier, self.outlinks.regions, name) and not self.router.supervised:
                 self.notes.append(f"Nothing is held back under '{name}'; see periplus crawl --held.")
-        release_earned(self.frontier, self.outlinks.regions)
 
     def _add_revisits(self, requests: list[FetchRequest]) -> None:
         self.frontier.add_revisits(request for request in requests if self.router.owns(request.address.host))
-
-    def _read_seeds(self) -> list[Address]:
-        """Read the seeds from their own file, which is used if the snapshot is damaged."""
-        try:
-            text, is_right = split_text_checksum(read_file(self._seeds_file))
-            return [parse_address(line) for line in text.decode("ascii").split()] if is_right is not False else []
-        except (FileNotFoundError, ValueError, BadUrl):
-            return []
 
     def _restore(self, snapshot: LongSnapshot, stored: int) -> int:
         """Restore the state from a snapshot, and return the number of records that it reflects.
@@ -144,10 +145,9 @@ class CrawlState:
         if snapshot.visits > stored:
             raise CorruptFile(f"{self._path} reflects {snapshot.visits} records, but only {stored} are stored.")
         self.router.load_mail(snapshot.mail)
-        seeds = [parse_address(seed) for seed in snapshot.seeds]
-        self.outlinks = OutlinkExtractor(self.settings.crawl, seeds, hosts=self.host_table)
+        self.outlinks = self._make_extractor(map(parse_address, snapshot.seeds))
         if not snapshot.totals.answered and snapshot.totals.outcomes and not self.router.supervised:
-            self.frontier.add(self._seed_requests(self.outlinks.seeds))
+            self._queue_seeds(self.outlinks.seeds)
             return snapshot.visits
         self.frontier.close()
         self.frontier = Frontier.load(snapshot.frontier, self.settings.frontier, self._spill)
@@ -158,11 +158,12 @@ class CrawlState:
         self.outlinks.lists.update(snapshot.lists)
         self.outlinks.lists_of_host.update(snapshot.lists_of_host)
         self.outlinks.links_to_host.update(snapshot.links_to_host)
+        self.outlinks.cuts.update(snapshot.cuts)
         urls = OriginalUrls.load(self._originals, snapshot.originals, snapshot.original_files)
         self.duplicates = DuplicateTable(urls, snapshot.near)
         self.totals = snapshot.totals
         self.visit_reports.state = snapshot.passive
-        self.pages_of_host = snapshot.pages_of_host
+        self.pages_of_host, self.errors_of_host = snapshot.pages_of_host, snapshot.errors_of_host
         self.host_limits.usage.update(snapshot.usage)
         self._focus_state = snapshot.focus
         self._connect_frontier()
@@ -247,14 +248,16 @@ class CrawlState:
             requests.append(FetchRequest(address, link.depth, link.rank, 0, link.hops))
         self.add(requests)
 
-    def add_seeds(self, seeds: Sequence[Address]) -> None:
-        """Add seeds to the crawl."""
-        for seed in seeds:
-            self.outlinks.add_seed(seed)
-        self.frontier.add([request for request in self._seed_requests(seeds) if self.router.owns(request.address.host)])
+    def add_seeds(self, seeds: Iterable[Address]) -> None:
+        """Add seeds to the crawl, a batch at a time: an address takes ten times the memory of a queued URL."""
+        remaining = iter(seeds)
+        while batch := list(islice(remaining, _SEED_BATCH)):
+            for seed in batch:
+                self.outlinks.add_seed(seed)
+            self._queue_seeds(seed for seed in batch if self.router.owns(seed.host))
 
-    def _seed_requests(self, seeds: Sequence[Address]) -> list[FetchRequest]:
-        return [FetchRequest(seed, 0, self.outlinks.rank(seed, 0)) for seed in seeds]
+    def _queue_seeds(self, seeds: Iterable[Address]) -> None:
+        self.frontier.add([FetchRequest(seed, 0, self.outlinks.rank(seed, 0)) for seed in seeds])
 
     def count(self, record: FetchRecord, host: str) -> bool:
         """Add a record to the totals; return whether it is a new page."""
@@ -262,8 +265,11 @@ class CrawlState:
         totals.outcomes[record.outcome.value] = totals.outcomes.get(record.outcome.value, 0) + 1
         totals.fetched += record.outcome is not Outcome.ROBOTS
         totals.bytes += record.bytes
+        if record.outcome not in _NO_ERRORS:
+            self.errors_of_host[host] = self.errors_of_host.get(host, 0) + 1
         totals.copies += bool(record.duplicate_of)
         self.host_limits.count(record, host)
+        count_cuts(self.outlinks.cuts, record, self.settings)
         past = self.history.pages.get(record.key)
         if past is not None:
             # A change that a list reports later in this run has been seen by this fetch.
@@ -323,10 +329,24 @@ class CrawlState:
             copies=totals.copies,
             given_up=frontier.given_up,
             held=frontier.held,
+            behind=frontier.behind,
+            cuts=self._list_cuts(frontier.waiting, began, now, anew=not busy),
+            host_rows=self._host_view.rows(self.frontier, self.pages_of_host, self.errors_of_host, now),
             recent=tuple(meter.recent),
             slowest=tuple(self.frontier.slowest.top(3)),
             notes=(*self.notes, *self.host_limits.notes(), *(() if busy else explain_wait(self.frontier, now))),
         )
+
+    def _list_cuts(self, waiting: int, began: float, now: float, *, anew: bool) -> tuple[Cut, ...]:
+        limits, totals = self.settings.crawl, self.totals
+        behind = self.host_limits.waiting(self.frontier, now, anew=anew)
+        if totals.pages >= limits.pages and not limits.recrawl:
+            behind[CutKind.PAGES] = waiting, ()
+        elif 0 < limits.bytes <= totals.bytes:
+            behind[CutKind.BYTES] = waiting, ()
+        elif 0 < limits.minutes * 60 < now - began:
+            behind[CutKind.MINUTES] = waiting, ()
+        return list_cuts(self.settings, self.outlinks.cuts, totals.outcomes, behind)
 
     def check_network(self, now: float) -> None:
         """Raise `NoNetwork` if no host ever answered, and nothing is left to try."""
@@ -337,9 +357,9 @@ class CrawlState:
 
     def save(self, visits: int, now: float, path: Path | None = None) -> None:
         """Write the snapshot, which reflects the first `visits` records of the store."""
-        seeds = tuple(seed.url for seed in self.outlinks.seeds)
+        seeds = tuple(self.outlinks.seeds.urls)
         if len(seeds) != self._seeds_written:
-            write_atomically(self._seeds_file, add_text_checksum("\n".join(seeds).encode("ascii")))
+            write_seeds_file(self._seeds_file, seeds)
             self._seeds_written = len(seeds)
         self.router.send(everything=True)
         snapshot = CrawlSnapshot(
@@ -352,7 +372,9 @@ class CrawlState:
             lists=tuple(self.outlinks.lists),
             lists_of_host=self.outlinks.lists_of_host,
             links_to_host=self.outlinks.links_to_host,
+            cuts=self.outlinks.cuts,
             pages_of_host=self.pages_of_host,
+            errors_of_host=self.errors_of_host,
             totals=self.totals,
             traps=self.outlinks.traps.state,
             regions=self.outlinks.regions.dump(),

@@ -2,16 +2,20 @@
 
 from collections import deque
 from collections.abc import Sequence
+from heapq import nlargest
 from typing import Final
 
 import msgspec
 
+from periplus.crawl.inspection.cuts import Cut, sum_cuts
+from periplus.crawl.inspection.host_view import HostRow
 from periplus.frontier import Frontier
 
 __all__ = ["WAITING", "CrawlStatistics", "RateMeter", "explain_wait", "idle_note", "sum_statistics"]
 
 _WINDOW: Final = 10.0
 _RECENT: Final = 5
+_ROWS: Final = 20
 _IDLE_SECONDS: Final = 1.0
 """Waits that are worth an explanation."""
 WAITING: Final = "Nothing is being fetched: "
@@ -47,6 +51,14 @@ class CrawlStatistics(msgspec.Struct, frozen=True):
     """URLs held back: their regions have brought nothing new (`periplus crawl --held`)."""
     paused: str = ""
     """Why the crawl is paused, if a limit of disk space or memory is the reason."""
+    behind: int = 0
+    """URLs that wait at suspended hosts, and are not among those `waiting`."""
+    cuts: tuple[Cut, ...] = ()
+    """What limits keep from being fetched or read, with the settings of those limits."""
+    host_rows: tuple[HostRow, ...] = ()
+    """The hosts with most URLs."""
+    under_way: tuple[tuple[str, float, int], ...] = ()
+    """Requests in flight that take longest: URL, seconds, bytes received."""
 
     @property
     def idle(self) -> str:
@@ -75,7 +87,7 @@ def sum_statistics(parts: Sequence[CrawlStatistics]) -> CrawlStatistics:
     for part in parts:
         for name, count in part.errors.items():
             errors[name] = errors.get(name, 0) + count
-    summed = ("pages", "fetched", "bytes", "waiting", "busy", "hosts", "seen", "copies", "given_up", "held")
+    summed = ("pages", "fetched", "bytes", "waiting", "busy", "hosts", "seen", "copies", "given_up", "held", "behind")
     numbers: dict[str, int] = {name: sum(getattr(part, name) for part in parts) for name in summed}
     slowest = sorted((pair for part in parts for pair in part.slowest), key=lambda pair: -pair[1])
     return CrawlStatistics(
@@ -87,6 +99,11 @@ def sum_statistics(parts: Sequence[CrawlStatistics]) -> CrawlStatistics:
         slowest=tuple(slowest[:_RECENT]),
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
         paused=next((part.paused for part in parts if part.paused), ""),
+        cuts=sum_cuts(part.cuts for part in parts),
+        host_rows=tuple(
+            nlargest(_ROWS, (row for part in parts for row in part.host_rows), key=lambda row: row.waiting)
+        ),
+        under_way=tuple(nlargest(_ROWS, (row for part in parts for row in part.under_way), key=lambda row: row[1])),
     )
 
 

@@ -15,9 +15,9 @@ from periplus.files import decode_json, encode_json, temporary_path
 __all__ = ["CrawlStatus", "read_status", "status_now", "write_status"]
 
 _FILE: Final = "status.json"
-_FORMAT: Final = 3
+_FORMAT: Final = 4
 """Format number of the file, raised with every change of its content. Files without one have format 0.
-Since 2, the file has a checksum; since 3, the number of URLs held back."""
+Since 2, the file has a checksum; since 3, the number of URLs held back; since 4, what limits cut."""
 
 
 class CrawlStatus(msgspec.Struct, frozen=True):

@@ -6,6 +6,7 @@ The loop is the same for a whole crawl and for one shard of many: what differs i
 import contextlib
 import time
 from collections.abc import Callable, Iterable
+from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -35,6 +36,7 @@ __all__ = ["Crawler"]
 
 _MAX_WAIT: Final = 0.2  # longest wait of one step, so that stopping and progress are prompt
 _GRACE: Final = 5.0  # seconds that requests in flight get after `stop`
+_CHECKED_SEEDS: Final = 10_000
 _MAX_STARTS: Final = 500  # requests that one step takes from the frontier at most
 _REPORT_SECONDS: Final = 1.0  # between readings of the visit report log, and writings of an unchanged status
 _CONTROL_SECONDS: Final = 0.05  # between two polls for commands of the operator
@@ -51,7 +53,8 @@ class Crawler:
         self._folder = folder
         self._settings = settings = name_robot(settings)
         self._shard: Shard = shard or SingleShard(folder)
-        addresses = [parse_seed(text) for text in seeds]
+        remaining = iter(seeds)  # A bad seed is named before anything is written, unless there are very many.
+        addresses = chain([parse_seed(text) for text in islice(remaining, _CHECKED_SEEDS)], map(parse_seed, remaining))
         self._fetcher = open_fetcher(settings, is_supported)
         self._resources = contextlib.ExitStack()
         self._resources.callback(self._fetcher.close)
@@ -72,7 +75,7 @@ class Crawler:
         self._began = self._committed = self._checkpointed = self._revived = self._now()
         self._write_status("running")
 
-    def _open(self, seeds: list[Address]) -> None:
+    def _open(self, seeds: Iterable[Address]) -> None:
         folder, number = self._folder, self._shard.number
         open_data_folder(folder, create=True)
         self._shard.claim(folder, self._resources)
@@ -195,7 +198,8 @@ class Crawler:
             self._requests.meter, 0 if self._closed else self._busy(), self._began, self._now()
         )
         notes = statistics.notes + self._state.outlinks.hooks.notes()
-        return msgspec.structs.replace(statistics, notes=notes, paused=self._limits.reason)
+        under_way = () if self._closed else self._fetcher.under_way()
+        return msgspec.structs.replace(statistics, notes=notes, paused=self._limits.reason, under_way=under_way)
 
     def _read_mail(self, now: float) -> None:
         """Accept links, seeds and robots.txt files that other shards have sent."""

@@ -66,7 +66,7 @@ class FetchProcessor:
         else:
             past = state.history.pages.get(address.key)
             headers = past.headers if past is not None else ()
-            self._fetcher.start(request, headers, any_type=address.key in state.outlinks.lists)
+            self._fetcher.start(request, headers, as_list=address.key in state.outlinks.lists)
 
     def receive(self, result: FetchResult) -> list[FetchRequest]:
         """Process the result of one request; return the requests that it leads to."""
@@ -79,8 +79,8 @@ class FetchProcessor:
             return self.learn_robots(page_request, result)
         self.fetched += 1
         as_list = request.address.key in state.outlinks.lists
-        # Of a list that is too long the beginning is read.
-        if result.outcome is not Outcome.OK and not (as_list and result.outcome is Outcome.TOO_LARGE):
+        # Of what is too long the beginning is read.
+        if result.outcome is not Outcome.OK and not (result.body and result.outcome is Outcome.TOO_LARGE):
             stored = result if result.outcome is Outcome.NOT_MODIFIED or self._settings.store.errors else None
             return self._finish(request, make_failure_record(request, result.outcome, result), stored, result.ip)
         if self._documents.submit(result, as_list, state.duplicates):

@@ -98,9 +98,12 @@ def make_page_record(
     content = fingerprint(result.body) if result.body else 0
     duplicate_of = "" if as_list or not content else duplicates.find_duplicate(content, request.address.url)
     page, outcome, fault = None, Outcome.OK, ""
+    truncated = result.outcome is Outcome.TOO_LARGE
     if not duplicate_of:
         page, fault = _parse(result, settings, as_list, forms) if parsed is None else (parsed.page, parsed.fault)
-        if page is None:
+        if page is None and truncated:
+            outcome = Outcome.TOO_LARGE
+        elif page is None:
             outcome = Outcome.PARSE_FAILED if fault else Outcome.WRONG_TYPE
     simhash = page_hash(page) if page is not None and content else 0
     return FetchRecord(
@@ -121,6 +124,7 @@ def make_page_record(
         simhash=simhash,
         near_duplicate_of=duplicates.find_near_duplicate(simhash, request.address.url) if simhash else "",
         fault=fault,
+        truncated=truncated,
     )
 
 

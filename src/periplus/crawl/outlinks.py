@@ -3,11 +3,15 @@
 from collections.abc import Iterable
 from typing import Final
 
+import msgspec
+
 from periplus.crawl.focus.focus import Focus, crawl_rank
+from periplus.crawl.inspection.cuts import CutKind
 from periplus.crawl.policies.crawl_scope import CrawlScope
 from periplus.crawl.policies.form_filler import FormFiller
 from periplus.crawl.policies.hooks import CrawlHooks
 from periplus.crawl.policies.host_table import HostTable
+from periplus.crawl.policies.seed_list import SeedList
 from periplus.crawl.policies.traps import Traps
 from periplus.crawl.policies.url_filter import UrlFilter
 from periplus.crawl.regions.regions import RegionTable
@@ -21,10 +25,10 @@ from periplus.url import parse_address
 __all__ = ["OutlinkExtractor", "parse_seed"]
 
 _MAX_HOPS: Final = 5
-_MAX_LISTS: Final = 100
-"""Sitemaps and feeds of one host."""
 _FORM_PENALTY: Final = 2.0
 _WEAK_PENALTY: Final = 1.0
+_DEFERRED_PENALTY: Final = 500.0
+"""Links of a page beyond `parse.max_links` come behind the other URLs of their host."""
 _BARREN_PENALTY: Final = 1_000.0
 """What only pages without anything new link to comes behind all else of its host."""
 _LIST_BONUS: Final = 5.0
@@ -56,8 +60,12 @@ class OutlinkExtractor:
         seeds: Iterable[Address],
         focus: Focus | None = None,
         hosts: HostTable | None = None,
+        max_links: int = 5_000,
     ) -> None:
         self._settings = settings
+        self._max_links = max_links
+        self.cuts: dict[str, int] = {}
+        """What limits have cut, by `CutKind`."""
         self.focus = focus
         """The topic of a focused crawl, or None."""
         self.traps = Traps()
@@ -66,10 +74,10 @@ class OutlinkExtractor:
         self._hosts = hosts or HostTable({})
         self._filter = UrlFilter(settings, self._hosts)
         self.hooks = CrawlHooks(settings.hooks)
-        self.seeds = list(seeds)
-        self._seed_keys = {seed.key for seed in self.seeds}
+        self.seeds = SeedList()
         self._scope = CrawlScope(settings.scope)
-        for seed in self.seeds:
+        for seed in seeds:
+            self.seeds.add(seed)
             self._scope.add(seed)
         self.lists: set[int] = set()
         """Keys of the URLs that are sitemaps or feeds."""
@@ -82,15 +90,12 @@ class OutlinkExtractor:
 
     def add_seed(self, seed: Address) -> None:
         """Add a seed, or the target of its redirect, to the scope."""
-        if seed.key not in self._seed_keys:
-            self._seed_keys.add(seed.key)
-            self.seeds.append(seed)
-            if self._scope.add(seed):
-                self._recent.clear()
+        if self.seeds.add(seed) and self._scope.add(seed):
+            self._recent.clear()
 
     def is_seed(self, address: Address) -> bool:
         """Return whether an address is a seed."""
-        return address.key in self._seed_keys
+        return address.key in self.seeds
 
     def extract(self, record: FetchRecord) -> list[FetchRequest]:
         """Return the requests that a record leads to; the frontier may have seen many of them."""
@@ -117,7 +122,10 @@ class OutlinkExtractor:
         requests = []
         for address in self._addresses(urls, base):
             count = self.lists_of_host.get(address.host, 0)
-            if address.key not in self.lists and count < _MAX_LISTS and self._in_scope(address):
+            if address.key not in self.lists and self._in_scope(address):
+                if count >= self._settings.lists_per_host:
+                    self._cut(CutKind.LISTS_OF_HOST)
+                    continue
                 self.lists_of_host[address.host] = count + 1
                 self.lists.add(address.key)
                 requests.append(FetchRequest(address, 0, self.rank(address, 0) + _LIST_BONUS))
@@ -146,12 +154,13 @@ class OutlinkExtractor:
         if self.focus is None:
             return rank
         promise = (
-            1.0 if address.key in self._seed_keys else self.focus.score_address(address) if promise is None else promise
+            1.0 if address.key in self.seeds else self.focus.score_address(address) if promise is None else promise
         )
         return crawl_rank(promise, rank)
 
     def _redirect(self, record: FetchRecord) -> list[FetchRequest]:
         if record.hops >= _MAX_HOPS or not record.location:
+            self._cut(CutKind.REDIRECTS, bool(record.location))
             return []
         for address in self._addresses([record.location], record.url):
             is_list = record.key in self.lists
@@ -173,13 +182,20 @@ class OutlinkExtractor:
     def _links(self, record: FetchRecord, page: Page, relevance: float, barren: bool) -> list[FetchRequest]:
         depth = record.depth + 1
         if page.nofollow or depth > self._settings.depth:
+            self._cut(CutKind.DEPTH, bool(page.links) and not page.nofollow)
             return []
         host = _host_of(page.url)
         links: list[tuple[Address, str]] = []
         weak = set[int]()
         # On a relevant page a link is considered although it was seen recently.
         repeated, recent = relevance >= _RELEVANT, self._recent
-        for link in page.links if repeated else [link for link in page.links if link.url not in recent]:
+        considered = page.links if repeated else [link for link in page.links if link.url not in recent]
+        in_turn = first_deferred = len(page.links)
+        if len(page.links) > self._max_links and page.kind != LIST_KIND:
+            in_turn = sum(repeated or link.url not in recent for link in page.links[: self._max_links])
+        for number, link in enumerate(considered):
+            if number == in_turn:
+                first_deferred = len(links)
             if not self._is_fresh(link.url, link.nofollow, repeated, barren):
                 continue
             for address in self._addresses((link.url,), record.url):
@@ -194,15 +210,27 @@ class OutlinkExtractor:
         if self.focus is None:
             behind = _BARREN_PENALTY if barren else 0.0
             ranks = (self.rank(address, depth, source=source) - behind for address, _ in links)
-            return [
+            requests = [
                 FetchRequest(address, depth, rank - _WEAK_PENALTY if address.key in weak else rank)
                 for (address, _), rank in zip(links, ranks, strict=True)
             ]
-        promises = self.focus.score_links(record, relevance, links)
-        return [
-            FetchRequest(address, depth, self.rank(address, depth, promise, source))
-            for (address, _), promise in zip(links, promises, strict=True)
-        ]
+        else:
+            promises = self.focus.score_links(record, relevance, links)
+            requests = [
+                FetchRequest(address, depth, self.rank(address, depth, promise, source))
+                for (address, _), promise in zip(links, promises, strict=True)
+            ]
+        return self._defer(requests, first_deferred) if len(requests) > first_deferred else requests
+
+    def _defer(self, requests: list[FetchRequest], first: int) -> list[FetchRequest]:
+        """Put the links of a page from the `first` on behind the other URLs of their hosts."""
+        self._cut(CutKind.DEFERRED_LINKS, len(requests) - first)
+        deferred = (msgspec.structs.replace(link, rank=link.rank - _DEFERRED_PENALTY) for link in requests[first:])
+        return [*requests[:first], *deferred]
+
+    def _cut(self, kind: CutKind, count: int = 1) -> None:
+        if count:
+            self.cuts[kind.value] = self.cuts.get(kind.value, 0) + count
 
     def _canonical(self, record: FetchRecord, page: Page) -> list[FetchRequest]:
         if not page.canonical:
@@ -236,7 +264,10 @@ class OutlinkExtractor:
 
         What a barren page links to is not remembered: a better page may link to it too.
         """
-        if nofollow or len(url) > 2 * self._settings.max_url or (url in self._recent and not repeated):
+        if nofollow or (url in self._recent and not repeated):
+            return False
+        if len(url) > 2 * self._settings.max_url:
+            self._cut(CutKind.LONG_URL)
             return False
         if barren:
             return True
@@ -253,7 +284,10 @@ class OutlinkExtractor:
                 continue
 
     def _is_wanted(self, address: Address, is_list: bool = False) -> bool:
-        if len(address.url) > self._settings.max_url or not self._in_scope(address):
+        if not self._in_scope(address):
+            return False
+        if len(address.url) > self._settings.max_url:
+            self._cut(CutKind.LONG_URL)
             return False
         if not is_list and not self._filter.accepts(address):
             return False

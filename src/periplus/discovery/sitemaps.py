@@ -1,11 +1,12 @@
 """Sitemaps: XML (urlset and index), plain text, gzip of either, and feeds used as sitemaps."""
 
+import itertools
 import re
 from typing import Final, NamedTuple
 
 from periplus.discovery.dates import parse_timestamp
 from periplus.discovery.feeds import FEED_ROOTS, parse_feed
-from periplus.discovery.xml_walker import bounded_body, walk_elements
+from periplus.discovery.xml_walker import MORE_ENTRIES, bounded_body, walk_elements
 
 __all__ = ["SITEMAP_ROOTS", "Sitemap", "parse_sitemap"]
 
@@ -42,13 +43,14 @@ def parse_sitemap(body: bytes) -> Sitemap:
 def _parse_xml(body: bytes, problem: str) -> Sitemap:
     builder = _SitemapBuilder()
     reason = walk_elements(body, builder.visit)
-    pages = builder.pages
+    pages = builder.all_pages()
     if builder.root in FEED_ROOTS and (feed := parse_feed(body)) is not None:
         pages, reason = feed.dated_links(), feed.problem
     elif builder.root not in {"", *SITEMAP_ROOTS}:
         reason = "neither a sitemap nor a feed"
     changed = tuple(pages.values())
-    return Sitemap(tuple(pages), tuple(builder.sitemaps), problem or reason, changed if any(changed) else ())
+    sitemaps = tuple(builder.sitemaps)[:_MAX_ENTRIES]
+    return Sitemap(tuple(pages), sitemaps, problem or reason, changed if any(changed) else ())
 
 
 class _SitemapBuilder:
@@ -58,6 +60,7 @@ class _SitemapBuilder:
         self.root = ""
         self.pages: dict[str, float] = {}
         self.sitemaps: dict[str, float] = {}
+        self._alternates: dict[str, float] = {}
         self._url, self._changed = "", 0.0
 
     def visit(self, names: list[str], attributes: dict[str, str], text: str) -> bool:
@@ -73,9 +76,15 @@ class _SitemapBuilder:
         elif entry == "lastmod" and names[-2:-1] == ["url"]:
             self._changed = parse_timestamp(text)
         elif entry == "link" and names[-2:-1] == ["url"] and attributes.get("rel") == "alternate":
-            # The same page in another language.
-            _add_url(self.pages, attributes.get("href", "").strip())
-        return len(self.pages) + len(self.sitemaps) < _MAX_ENTRIES
+            # The same page in another language, which is mostly listed on its own too.
+            _add_url(self._alternates, attributes.get("href", "").strip(), _MAX_ENTRIES)
+        return len(self.pages) <= _MAX_ENTRIES and len(self.sitemaps) <= _MAX_ENTRIES
+
+    def all_pages(self) -> dict[str, float]:
+        """Return the pages, and as many more in other languages as there is room for."""
+        pages = dict(itertools.islice(self.pages.items(), _MAX_ENTRIES))
+        more = (url for url in self._alternates if url not in self.pages)
+        return {**pages, **dict.fromkeys(itertools.islice(more, _MAX_ENTRIES - len(pages)), 0.0)}
 
     def _visit_page(self, name: str, text: str) -> None:
         """Add the URL of a page. Its date may precede or follow it, so that it is set at the end of <url>."""
@@ -93,13 +102,13 @@ def _parse_text(body: bytes, problem: str) -> Sitemap:
         before = body[match.start() - 1 : match.start()]
         if before.isspace() or before in _LINE_STARTS:
             _add_url(pages, match[0].decode("utf-8", "replace"))
-        if len(pages) >= _MAX_ENTRIES:
-            return Sitemap(tuple(pages), (), problem or "more entries than are read")
+        if len(pages) > _MAX_ENTRIES:
+            return Sitemap(tuple(pages)[:_MAX_ENTRIES], (), problem or MORE_ENTRIES)
     return Sitemap(tuple(pages), (), problem or ("" if pages else "no line of it is a URL"))
 
 
-def _add_url(urls: dict[str, float], text: str) -> bool:
-    if len(text) > _MAX_URL or not text.lower().startswith(("http://", "https://")):
+def _add_url(urls: dict[str, float], text: str, most: int = _MAX_ENTRIES + 1) -> bool:
+    if len(text) > _MAX_URL or len(urls) >= most or not text.lower().startswith(("http://", "https://")):
         return False
     urls.setdefault(text, 0.0)
     return True

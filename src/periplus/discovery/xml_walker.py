@@ -12,12 +12,16 @@ from collections.abc import Callable
 from typing import Any, Final
 from xml.parsers import expat
 
-__all__ = ["bounded_body", "local_name", "walk", "walk_elements"]
+__all__ = ["MORE_ENTRIES", "bounded_body", "local_name", "walk", "walk_elements"]
 
 _MAX_BYTES: Final = 50 * 1024 * 1024
 _MAX_DEPTH: Final = 2_000
 _MAX_ELEMENT_TEXT: Final = 4_096
 _CHUNK: Final = 1 << 16
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+_MAX_LAYERS: Final = 2
+MORE_ENTRIES: Final = "more entries than are read"
+"""Why a walk ended that its handler ended."""
 _MAX_TAGS: Final = 2_000_000
 """Which bounds the elements; a sitemap of 50,000 pages with ten language versions each has 0.8 million."""
 _MAX_EQUALS_SIGNS: Final = 8_000_000
@@ -45,19 +49,37 @@ def local_name(name: str) -> str:
 
 
 def bounded_body(body: bytes) -> tuple[bytes, str]:
-    """Return the body, unpacked if it is gzip and cut at the limit, and what is wrong with it ('' if nothing)."""
+    """Return the body, unpacked if it is gzip and cut at the limit, and what is wrong with it ('' if nothing).
+
+    A file that is gzip may have been packed once more on its way.
+    """
     problem = ""
-    if body[:2] == b"\x1f\x8b":
-        unpacker = zlib.decompressobj(wbits=31)
-        try:
-            body = unpacker.decompress(body, _MAX_BYTES + 1)
-        except zlib.error:
-            return b"", "broken gzip"
-        if not unpacker.eof:
-            problem = "gzip ends too early"
+    for _ in range(_MAX_LAYERS):
+        if body[:2] != _GZIP_MAGIC:
+            break
+        body, fault = _unpack(body)
+        problem = problem or fault
     if len(body) > _MAX_BYTES:
         return body[:_MAX_BYTES], f"longer than {_MAX_BYTES} bytes"
     return body, problem
+
+
+def _unpack(body: bytes) -> tuple[bytes, str]:
+    """Return what the members of a gzip file contain, up to just above the limit, and what is wrong with it."""
+    unpacker, pieces, size, at = zlib.decompressobj(wbits=31), list[bytes](), 0, 0
+    while at < len(body) and size <= _MAX_BYTES:
+        part = body[at : at + _CHUNK]  # a member gives back what follows it: all of the body would be copied each time
+        try:
+            pieces.append(unpacker.decompress(part, _MAX_BYTES + 1 - size))
+        except zlib.error:
+            return b"".join(pieces), "broken gzip"
+        size += len(pieces[-1])
+        at += len(part) - len(unpacker.unused_data) - len(unpacker.unconsumed_tail)
+        if unpacker.eof:
+            if body[at : at + 2] != _GZIP_MAGIC:
+                break
+            unpacker = zlib.decompressobj(wbits=31)
+    return b"".join(pieces), "" if unpacker.eof or size > _MAX_BYTES else "gzip ends too early"
 
 
 def walk(body: bytes, start: StartHandler, end: EndHandler, text: TextHandler) -> str:
@@ -70,7 +92,7 @@ def walk(body: bytes, start: StartHandler, end: EndHandler, text: TextHandler) -
         name = name.rpartition(":")[2]
         names.append(name)
         if start(name, attributes) is False:
-            raise _WalkEnd("more entries than are read")
+            raise _WalkEnd(MORE_ENTRIES)
 
     return _parse(body, on_start, lambda _: end(names.pop()), text)
 
@@ -157,4 +179,4 @@ class _ElementStack:
         self._names.pop()
         self._text, self._length = [], 0
         if not wanted:
-            raise _WalkEnd("more entries than are read")
+            raise _WalkEnd(MORE_ENTRIES)

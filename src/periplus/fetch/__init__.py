@@ -10,9 +10,9 @@ stored. Headers and proxies that the operator sets for a host (`RequestOptions`)
     for result in fetcher.poll(0.1): ...
 """
 
-from periplus.fetch.address_guard import AddressGuard
+from periplus.fetch.address_guard import AddressGuard, is_private_name, is_under
 from periplus.fetch.fetcher import Fetcher
 from periplus.fetch.hosts_file import HostsFile
 from periplus.fetch.request_options import Archiving, RequestOptions
 
-__all__ = ["AddressGuard", "Archiving", "Fetcher", "HostsFile", "RequestOptions"]
+__all__ = ["AddressGuard", "Archiving", "Fetcher", "HostsFile", "RequestOptions", "is_private_name", "is_under"]

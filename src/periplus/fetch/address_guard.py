@@ -7,8 +7,12 @@ from typing import Final
 from periplus.errors import SettingsError
 from periplus.records import Address
 
-__all__ = ["AddressGuard", "permits_port"]
+__all__ = ["AddressGuard", "is_ip", "is_private_name", "is_under", "permits_port"]
 
+_LOCAL_DOMAINS: Final = frozenset(
+    ("test", "example", "invalid", "localhost", "local", "internal", "lan", "home.arpa", "onion")
+)
+"""Names that the public DNS never has (RFC 6761 and its registry), and customary ones of private networks."""
 _IP = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -143,3 +147,20 @@ def _is_public(ip: _IP) -> bool:
     if isinstance(ip, ipaddress.IPv4Address):
         return not any(ip in network for network in _SPECIAL_V4)
     return ip in _UNICAST_V6 and not any(ip in network for network in _SPECIAL_V6)
+
+
+def is_ip(host: str) -> bool:
+    """Return whether the host of a URL is an IP address."""
+    return host.startswith("[") or host.replace(".", "").isdigit()
+
+
+def is_under(host: str, names: frozenset[str]) -> bool:
+    """Return whether a host is one of `names`, or a subdomain of one."""
+    while host and host not in names:
+        host = host.partition(".")[2]
+    return bool(host)
+
+
+def is_private_name(host: str) -> bool:
+    """Return whether only a private network can know a name: it has no dot, or a domain that the public DNS has not."""
+    return "." not in host or is_under(host, _LOCAL_DOMAINS)

@@ -4,6 +4,8 @@ import contextlib
 import selectors
 import time
 from collections.abc import Callable
+from heapq import nlargest
+from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
@@ -82,12 +84,21 @@ class Fetcher:
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
 
     def start(
-        self, request: FetchRequest, headers: tuple[tuple[str, str], ...] = (), *, any_type: bool = False
+        self,
+        request: FetchRequest,
+        headers: tuple[tuple[str, str], ...] = (),
+        *,
+        any_type: bool = False,
+        as_list: bool = False,
     ) -> None:
-        """Start one GET. `any_type` accepts every content type, for robots.txt, sitemaps and feeds."""
+        """Start one GET. `any_type` accepts every content type, for robots.txt.
+
+        as_list: it is a sitemap or a feed, of any type and up to `fetch.max_list_bytes`; what is longer than
+        `fetch.max_bytes` is in the result as gzip.
+        """
         transfer = self._idle.pop() if self._idle else self._new_transfer()
         address = request.address
-        transfer.begin(request, headers, self._hosts.route(address), any_type, self._options(address))
+        transfer.begin(request, headers, self._hosts.route(address), any_type, self._options(address), as_list)
         self._in_flight[transfer.curl] = transfer
         self._multi.add_handle(transfer.curl)
 
@@ -105,6 +116,10 @@ class Fetcher:
     def busy(self) -> int:
         """Return the number of requests in flight."""
         return len(self._in_flight)
+
+    def under_way(self, count: int = 20) -> tuple[tuple[str, float, int], ...]:
+        """Return the requests in flight that take longest: URL, seconds, bytes received."""
+        return tuple(nlargest(count, (transfer.progress() for transfer in self._in_flight.values()), key=itemgetter(1)))
 
     def is_full(self) -> bool:
         """Return whether no more requests should be started: no connection is free, or no bandwidth."""

@@ -9,8 +9,9 @@ from typing import Any, Final
 import pycurl
 
 from periplus.errors import BadUrl
-from periplus.fetch.address_guard import AddressGuard, permits_port
+from periplus.fetch.address_guard import AddressGuard, is_ip, is_private_name, is_under, permits_port
 from periplus.fetch.bandwidth import TokenBucket, receive_buffer
+from periplus.fetch.body_buffer import BodyBuffer, announces_more, decode_list, is_readable_in_part
 from periplus.fetch.content_decoding import ACCEPTED, decode_body, encodings_of
 from periplus.fetch.ftp_gopher import (
     content_type_of,
@@ -65,7 +66,9 @@ class Transfer:
         With `only_own`, public addresses are refused unless the host is one of `fetch.own_hosts`.
         """
         self._own_hosts = frozenset(name.lower().strip(".") for name in settings.own_hosts) if only_own else None
-        self._max_bytes = settings.max_bytes
+        self._max_bytes, self._max_list = settings.max_bytes, settings.max_list_bytes
+        self._body = BodyBuffer(settings.max_bytes)
+        self._as_list = False
         self._agent, self._archiving = settings.agent, archiving
         self._bucket = bucket
         self._deducted = 0
@@ -78,7 +81,6 @@ class Transfer:
         self._route: str | None = None
         self._sent: tuple[tuple[str, str], ...] = ()
         self._options = RequestOptions()
-        self._unannounced: bool | None = None
         self._since = 0
         self._clear()
         self.curl = pycurl.Curl()
@@ -123,7 +125,7 @@ class Transfer:
             set_option(pycurl.XFERINFOFUNCTION, self._on_progress)
 
     def _clear(self) -> None:
-        self._body = bytearray()
+        self._body.clear()
         self._deducted = 0
         self._headers: list[tuple[str, str]] = []
         self._header_bytes = 0
@@ -139,8 +141,9 @@ class Transfer:
         route: str | None,
         any_type: bool,
         options: RequestOptions,
+        as_list: bool = False,
     ) -> None:
-        """Prepare `request`. `route` is a CONNECT_TO rule; `any_type` accepts every content type and length."""
+        """Prepare `request`. `route` is a CONNECT_TO rule; `any_type` and `as_list` accept every content type."""
         self._clear()
         if options.proxy != self._options.proxy:
             self.curl.setopt(pycurl.PROXY, options.proxy)
@@ -150,11 +153,7 @@ class Transfer:
         headers += options.headers
         self._request = request
         self._web, self._good_port = is_web(request.address), permits_port(request.address)
-        self._any_type = any_type
-        if any_type != self._unannounced:
-            # The beginning of robots.txt and sitemaps is useful, however long they claim to be.
-            self._unannounced = any_type
-            self.curl.setopt(pycurl.MAXFILESIZE_LARGE, 0 if any_type else self._max_bytes)
+        self._any_type, self._as_list = any_type or as_list, as_list
         self._when = time.time()
         self.curl.setopt(pycurl.URL, request.address.url)
         since = 0 if self._web else modified_since(headers)
@@ -195,13 +194,15 @@ class Transfer:
         host = self._request.address.host
         if not self._good_port:
             return "A port of another service must not be fetched."
-        if self._options.proxy:  # `ip` is the proxy's, which the operator has chosen
-            ip = host.strip("[]") if _is_ip(host) else ""
-            return "" if not ip or self._guard.permits(ip) else f"{ip} must not be fetched (see fetch.allow)."
-        if not self._guard.permits(ip):
+        proxied = bool(self._options.proxy)  # `ip` is the proxy's, which the operator has chosen
+        if proxied:
+            ip = host.strip("[]") if is_ip(host) else ""
+        if not self._guard.permits(ip) and (ip or not proxied):
             return f"{ip or 'An address of unknown family'} must not be fetched (see fetch.allow)."
-        if self._own_hosts is not None and self._guard.is_foreign(ip) and not _is_under(host, self._own_hosts):
-            return f"{ip} is a server of others, which needs fetch.contact."
+        # The proxy alone knows the address of a name: it may be a server of others.
+        is_foreign = self._guard.is_foreign(ip) if ip or not proxied else not is_private_name(host)
+        if self._own_hosts is not None and is_foreign and not is_under(host, self._own_hosts):
+            return f"{ip or host} is a server of others, which needs fetch.contact."
         return ""
 
     def _on_progress(self, expected: int, received: int, to_send: int, sent: int) -> int | None:
@@ -250,10 +251,17 @@ class Transfer:
     def _accepts_type(self) -> bool:
         """Return False, which aborts the transfer, if no parser reads the content type."""
         kind = self._header("content-type")
-        if self._any_type or not 200 <= self._status < 300 or not kind or self._accepts(kind):
+        if not 200 <= self._status < 300:
             return True
-        self._failure = (Outcome.WRONG_TYPE, f"No parser for '{kind[:80]}'.")
-        return False
+        if self._as_list and not encodings_of(self._headers):
+            self._body.clear(self._max_list)
+        if self._any_type:
+            return True
+        if kind and not self._accepts(kind):
+            self._failure = (Outcome.WRONG_TYPE, f"No parser for '{kind[:80]}'.")
+        elif announces_more(self._header("content-length"), self._max_bytes) and not is_readable_in_part(kind):
+            self._failure = (Outcome.TOO_LARGE, f"More than {self._max_bytes} bytes.")
+        return self._failure is None
 
     def _accepts_file(self) -> bool:
         """Return False, which aborts the transfer, if no parser reads files of this name."""
@@ -266,14 +274,11 @@ class Transfer:
 
     def _on_body(self, part: bytes) -> int | None:
         try:
-            if not self._web and not self._body and not self._accepts_file():
+            if not self._web and not len(self._body) and not self._accepts_file():
                 return _ABORT
-            remaining = self._max_bytes - len(self._body)
-            if len(part) > remaining:
-                self._body += part[:remaining]
-                self._failure = (Outcome.TOO_LARGE, f"More than {self._max_bytes} bytes.")
+            if not self._body.add(part):
+                self._failure = (Outcome.TOO_LARGE, f"More than {self._body.limit} bytes.")
                 return _ABORT
-            self._body += part
             return None
         except KeyboardInterrupt:
             self.interrupted = True
@@ -288,11 +293,11 @@ class Transfer:
         outcome, error = self._outcome(code, message)
         body, raw = b"", b""
         if outcome in (Outcome.OK, Outcome.TOO_LARGE):
-            body = bytes(self._body)
+            body = self._body.take()
             if self._web and body and (encodings := encodings_of(self._headers)):
                 outcome, error, body, raw = self._decode(body, encodings, outcome, error)
         elif self._archiving.errors and self._complete:
-            raw = bytes(self._body)
+            raw = self._body.take()
         location = self._location() if outcome is Outcome.REDIRECT else ""
         if not self._web and outcome in (Outcome.OK, Outcome.TOO_LARGE):
             self._status = 200
@@ -324,6 +329,11 @@ class Transfer:
         own = self._sent[: len(self._sent) - len(self._options.headers)]
         return request_headers(self._request.address, self._agent, (_ACCEPT, _ENCODINGS), own)
 
+    def progress(self) -> tuple[str, float, int]:
+        """Return the URL of the request in flight, for how many seconds it has been, and the bytes received."""
+        url = self._request.address.url if self._request is not None else ""
+        return url, round(max(0.0, time.time() - self._when), 3), len(self._body)
+
     def _connect_seconds(self) -> float:
         """Return how long the server took to accept a new connection: about one round trip. 0 for an open one."""
         if not self.curl.getinfo(pycurl.NUM_CONNECTS):
@@ -335,7 +345,11 @@ class Transfer:
         self, raw: bytes, encodings: list[str], outcome: Outcome, error: str
     ) -> tuple[Outcome, str, bytes, bytes]:
         """Return outcome, error message and decoded body, and the body as it was sent if that can be stored."""
-        decoded = decode_body(raw, encodings, self._max_bytes, whole=outcome is Outcome.OK)
+        whole = outcome is Outcome.OK
+        if self._as_list:
+            decoded = decode_list(raw, encodings, self._max_bytes, self._max_list, whole=whole)
+        else:
+            decoded = decode_body(raw, encodings, self._max_bytes, whole=whole)
         if decoded.error:
             return Outcome.BAD_RESPONSE, decoded.error, b"", b""
         if decoded.too_large and outcome is Outcome.OK:
@@ -377,16 +391,6 @@ class Transfer:
             return parse_address(text, self._request.address.url).url
         except BadUrl:
             return text
-
-
-def _is_ip(host: str) -> bool:
-    return host.startswith("[") or host.replace(".", "").isdigit()
-
-
-def _is_under(host: str, names: frozenset[str]) -> bool:
-    while host and host not in names:
-        host = host.partition(".")[2]
-    return bool(host)
 
 
 def _milliseconds(seconds: float) -> int:

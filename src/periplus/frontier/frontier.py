@@ -1,6 +1,6 @@
 """The frontier: per-host queues, the scheduler of hosts, and the set of all URLs seen."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import partial
 from heapq import heapify
 from pathlib import Path
@@ -8,26 +8,28 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from periplus.frontier.best_first import BestFirst, raise_ranks
+from periplus.frontier.best_first import raise_ranks
 from periplus.frontier.budgets import count_request, decayed_requests
 from periplus.frontier.frontier_snapshot import FrontierSnapshot, pack, unpack
 from periplus.frontier.frontier_statistics import FrontierStatistics, SlowestHosts
 from periplus.frontier.host import Entry, Host, origin_of
 from periplus.frontier.host_groups import HostGroups
 from periplus.frontier.host_queues import HostQueues
-from periplus.frontier.host_scheduler import HostScheduler
+from periplus.frontier.host_scheduler import HostScheduler, SchedulerChoices
 from periplus.frontier.host_states import HostEvent, HostState
 from periplus.frontier.politeness import FAILURES, RETRYABLE, HostDelays, backoff_seconds
 from periplus.frontier.retries import AttemptLog, attempt_mark, next_attempt
-from periplus.frontier.seen_set import SeenSet
+from periplus.frontier.seen_set import SeenSet, seen_folder
 from periplus.records import FetchRequest, Outcome
 from periplus.settings import FrontierSettings
 from periplus.url import parse_address
 
 __all__ = ["Frontier"]
 
+Wanted = Callable[[str], bool]
 
-class Frontier:
+
+class Frontier(SchedulerChoices):
     """What to fetch next. Pure state: time is an argument, in seconds that only grow."""
 
     def __init__(self, settings: FrontierSettings, spill: Path | None = None) -> None:
@@ -36,31 +38,13 @@ class Frontier:
         self._scheduler = HostScheduler(settings, self._hosts)
         self._groups = HostGroups(settings)
         self._queues = HostQueues(settings.memory_mb, spill)
-        self._seen = SeenSet()
+        self._seen = SeenSet(folder=seen_folder(spill))
         self._foreign = 0
         self._busy = 0
         self._retries, self._dropped = 0, 0
         self._attempts = AttemptLog()
         self.delays = HostDelays(settings)
         self.slowest = SlowestHosts(self._hosts)
-
-    @property
-    def reputation(self) -> Callable[[str], float]:
-        """How many links from elsewhere lead to a host; its budget grows with it."""
-        return self._scheduler.reputation
-
-    @reputation.setter
-    def reputation(self, reputation: Callable[[str], float]) -> None:
-        self._scheduler.reputation = reputation
-
-    @property
-    def best_first(self) -> BestFirst | None:
-        """How to choose among hosts by what waits there; None contacts them in turn."""
-        return self._scheduler.best_first
-
-    @best_first.setter
-    def best_first(self, best_first: BestFirst | None) -> None:
-        self._scheduler.best_first = best_first
 
     def add(self, requests: Iterable[FetchRequest]) -> int:
         """Queue the requests whose URL was never added before; return their number."""
@@ -90,7 +74,7 @@ class Frontier:
             by_host.setdefault(request.address.host, []).append(request)
         for name, batch in by_host.items():
             host = self._host(name)
-            waiting = self._queues.urls(host)
+            waiting = self._queues.find_waiting(host, {request.address.url for request in batch})
             fresh = {request.address.url: request for request in batch if request.address.url not in waiting}
             for request in fresh.values():
                 self._queues.push(host, self._entry(request))
@@ -171,9 +155,9 @@ class Frontier:
         self._queues.hold(host, entry)
         self._settle(host, HostEvent.FINISH)
 
-    def release_held(self, name: str, wanted: Callable[[str], bool], most: int) -> list[str]:
-        """Queue up to `most` of the URLs that are held back of a host and wanted; return them."""
-        released = self._queues.release(self._hosts[name], wanted, most) if name in self._queues.held else []
+    def release_held(self, name: str, wanted: Wanted, most: int, urls: Set[str] | None = None) -> list[str]:
+        """Queue up to `most` of the URLs that are held back of a host and wanted, and one of `urls`; return them."""
+        released = self._queues.release(self._hosts[name], wanted, most, urls) if name in self._queues.held else []
         if released:
             self._scheduler.move(self._hosts[name], HostEvent.UPDATE)
         return released
@@ -219,8 +203,12 @@ class Frontier:
         if outcome in RETRYABLE:
             self._queues.push(host, self._entry(request))
 
-    def requeue_in_flight(self, now: float = 0.0) -> None:
-        """After recovery: return what was in flight to its queue, less what `replay` has shown to be done."""
+    def requeue_in_flight(self, now: float = 0.0) -> list[str]:
+        """After recovery: return what was in flight to its queue, less what `replay` has shown to be done.
+
+        Return the URLs that are held back in the snapshot, and were requested since.
+        """
+        fetched: list[str] = []
         # A request may have gone out at the last moment and left no trace: every host has its full pause from `now`.
         self._groups.clear()
         for host in self._hosts.values():
@@ -231,10 +219,17 @@ class Frontier:
                 self._queues.push(host, host.in_flight)
                 host.in_flight = None
             if host.name in self._attempts:
+                tried = self._attempts.tried(host.name)
+                fetched += self._queues.release(host, tried.__contains__, len(tried), tried)
                 self._queues.replace(host, partial(self._attempts.remaining, host.name, self._settings.retries))
             failed = self._is_failing(host) and not host.is_suspended()
             self._settle(host, HostEvent.SUSPEND if failed else HostEvent.RECOVER)
         self._attempts = AttemptLog()
+        return fetched
+
+    def held_urls(self) -> Iterator[tuple[str, Iterator[str]]]:
+        """Yield hosts with the URLs that are held back of them."""
+        return ((name, self._queues.held_urls(self._hosts[name])) for name in list(self._queues.held))
 
     def revive(self) -> None:
         """Make every suspended host ready once more, as a new run does."""
@@ -257,15 +252,16 @@ class Frontier:
             deferred=self._scheduler.deferred(),
             spilled=self._queues.on_disk_urls,
             held=sum(self._queues.held.values()),
+            behind=self._queues.behind,
         )
 
     def dump(self) -> bytes:
         """Return everything as bytes, politeness and requests in flight included."""
         self._queues.sync()
-        seen = self._seen.keys().astype("<u8").tobytes()
-        counters = (self._scheduler.now, self._scheduler.order, self._retries, self._dropped)
-        rest = (list(self._hosts.values()), seen, self._scheduler.requests, self._foreign)
-        return pack(FrontierSnapshot(*counters, *rest))
+        seen, files = self._seen.dump()
+        scheduler, hosts = self._scheduler, list(self._hosts.values())
+        counters = (scheduler.now, scheduler.order, self._retries, self._dropped)
+        return pack(FrontierSnapshot(*counters, hosts, seen, scheduler.requests, self._foreign, files))
 
     @classmethod
     def load(cls, data: bytes, settings: FrontierSettings, spill: Path | None = None) -> "Frontier":
@@ -274,7 +270,7 @@ class Frontier:
         frontier, hosts = cls(settings, spill), snapshot.hosts
         frontier._queues.load(hosts)
         frontier._retries, frontier._dropped, frontier._foreign = snapshot.retries, snapshot.dropped, snapshot.foreign
-        frontier._seen = SeenSet(np.frombuffer(snapshot.seen, "<u8"))
+        frontier._seen = SeenSet.load(np.frombuffer(snapshot.seen, "<u8"), seen_folder(spill), snapshot.seen_files)
         frontier._hosts.update((host.name, host) for host in hosts)
         frontier.slowest.scan()
         for host in hosts:
@@ -313,10 +309,7 @@ class Frontier:
         """Add hosts that another frontier exported; what is known here of one of them holds as well."""
         for host in hosts:
             for own in self.export_hosts([host.name] if host.name in self._hosts else []):
-                host.queue = sorted({entry.url: entry for entry in (*own.queue, *host.queue)}.values())
-                host.next_time = max(host.next_time, own.next_time)
-                host.crawl_delay = max(host.crawl_delay, own.crawl_delay)
-                host.held = [*{entry.url: entry for entry in (*own.held, *host.held)}.values()]
+                host.absorb(own)
             host.counted = self._scheduler.requests
             self._scheduler.order = max([self._scheduler.order, *(entry.order for entry in host.queue)])
             self._hosts[host.name] = host
@@ -332,14 +325,14 @@ class Frontier:
 
     def set_seen(self, keys: npt.NDArray[np.uint64], foreign: int) -> None:
         """Replace the keys of all URLs ever added; `foreign` of them are counted elsewhere."""
-        self._seen, self._foreign = SeenSet(keys), foreign
+        self._seen, self._foreign = self._seen.replace(keys), foreign
 
     def add_seen(self, keys: npt.NDArray[np.uint64]) -> None:
         """Add keys of URLs that another frontier has seen and counts."""
         before = self._seen.keys()
         merged = np.union1d(before, keys.astype(np.uint64, copy=False))
         self._foreign += len(merged) - len(before)
-        self._seen = SeenSet(merged)
+        self._seen = self._seen.replace(merged)
 
     def limit_addresses(self, per_address: int) -> None:
         """Change how many hosts behind one address are contacted at once."""

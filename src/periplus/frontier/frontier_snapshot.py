@@ -16,6 +16,7 @@ from periplus.checksums import FileFault
 from periplus.errors import CorruptFile, DataError, NewerFormat
 from periplus.frontier.host import Entry, Host, Slot, SpilledChunk
 from periplus.frontier.host_states import HostState
+from periplus.frontier.seen_set import SeenFile, check_seen_files
 from periplus.frontier.spill_files import check_spill_files
 from periplus.hashing import fingerprint
 
@@ -23,8 +24,8 @@ __all__ = ["FrontierSnapshot", "check_frontier", "pack", "unpack"]
 
 _PREFIX: Final = struct.Struct("<8sIQ")
 _MAGIC: Final = b"PERIFRON"
-_VERSION: Final = 3
-"""Version 3: hosts have URLs that are held back; versions 1 and 2 are read."""
+_VERSION: Final = 4
+"""Version 3: hosts have URLs that are held back; 4: most keys of URLs are in files. Versions 1 to 3 are read."""
 
 
 class FrontierSnapshot(msgspec.Struct, array_like=True):
@@ -36,10 +37,12 @@ class FrontierSnapshot(msgspec.Struct, array_like=True):
     dropped: int
     hosts: list[Host]
     seen: bytes
-    """Keys of all URLs ever added, u64 little-endian, ascending."""
+    """Keys of URLs ever added that are in no file, u64 little-endian, ascending."""
     requests: int = 0
     foreign: int = 0
     """Keys among `seen` that are counted elsewhere: URLs of hosts of another frontier."""
+    seen_files: list[SeenFile] = []
+    """Files of further keys."""
 
 
 class _HostV1(msgspec.Struct, array_like=True):
@@ -141,8 +144,9 @@ def unpack(data: bytes) -> FrontierSnapshot:
 def check_frontier(path: Path, data: bytes, spill: Path) -> Iterator[FileFault]:
     """Yield the faults of a frontier that was read from `path`, and of the files in its spill folder."""
     try:
-        hosts = unpack(data).hosts
+        snapshot = unpack(data)
     except DataError as error:
         yield FileFault(path, error.message)
         return
-    yield from check_spill_files(spill, hosts)
+    yield from check_spill_files(spill, snapshot.hosts)
+    yield from check_seen_files(spill.with_name("seen"), snapshot.seen_files)

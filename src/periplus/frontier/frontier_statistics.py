@@ -35,6 +35,8 @@ class FrontierStatistics(msgspec.Struct, frozen=True):
     """URLs on disk."""
     held: int = 0
     """URLs that are held back: their regions have brought nothing new."""
+    behind: int = 0
+    """URLs of suspended hosts."""
 
 
 class SlowestHosts:

@@ -109,6 +109,13 @@ class Host(msgspec.Struct, array_like=True):
         bests += [chunk.falling for chunk in self.spilled[:1]]
         return min((*bests, *(entry.falling for _, entry in self.later)), default=_BEHIND) < _BEHIND / 2
 
+    def absorb(self, other: "Host") -> None:
+        """Add what is known of the same host elsewhere; nothing of either is on disk."""
+        self.queue = sorted({entry.url: entry for entry in (*other.queue, *self.queue)}.values())
+        self.next_time = max(self.next_time, other.next_time)
+        self.crawl_delay = max(self.crawl_delay, other.crawl_delay)
+        self.held = [*{entry.url: entry for entry in (*other.held, *self.held)}.values()]
+
     def chunks(self) -> list[SpilledChunk]:
         """Return all chunks on disk."""
         return [*self.spilled, *self.held_chunks]

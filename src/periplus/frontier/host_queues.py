@@ -1,6 +1,6 @@
 """The queues of all hosts: entries in memory, retries, chunks on disk; and how many URLs wait where."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Set
 from heapq import heapify, heappop, heappush, nlargest
 from pathlib import Path
 from typing import Final
@@ -8,6 +8,7 @@ from typing import Final
 from periplus.frontier.host import Entry, Host, origin_of
 from periplus.frontier.host_states import HostState
 from periplus.frontier.spill_files import SpillFolder
+from periplus.hashing import fingerprint_text
 
 __all__ = ["HostQueues"]
 
@@ -32,6 +33,8 @@ class HostQueues:
         """URLs of hosts that are not suspended."""
         self.suspended = 0
         """Suspended hosts."""
+        self.behind = 0
+        """URLs of suspended hosts."""
         self.held: dict[str, int] = {}
         """By host, URLs that are held back."""
 
@@ -44,13 +47,19 @@ class HostQueues:
         """Add an entry to the queue of a host."""
         heappush(host.queue, entry)
         self._in_memory += 1
-        self.waiting += host.state < _SUSPENDED
+        self._add_waiting(host, 1)
 
     def push_later(self, host: Host, entry: Entry, when: float) -> None:
         """Add an entry that is not to be fetched before `when`."""
         heappush(host.later, (when, entry))
         self._in_memory += 1
-        self.waiting += host.state < _SUSPENDED
+        self._add_waiting(host, 1)
+
+    def _add_waiting(self, host: Host, count: int) -> None:
+        if host.state < _SUSPENDED:
+            self.waiting += count
+        else:
+            self.behind += count
 
     def pop(self, host: Host, now: float) -> Entry:
         """Remove and return the best entry of a host that may be fetched now."""
@@ -62,37 +71,77 @@ class HostQueues:
         self.waiting -= 1
         return heappop(host.queue)
 
-    def urls(self, host: Host) -> set[str]:
-        """Return the URLs of a host that wait, on disk and for a retry too, or are in flight."""
-        urls = {entry.url for entry in host.entries()}
-        if host.in_flight is not None:
-            urls.add(host.in_flight.url)
-        if self._spill is not None:
-            urls.update(entry.url for chunk in host.spilled for entry in self._spill.peek(chunk))
-        return urls
+    def find_waiting(self, host: Host, urls: Set[str]) -> set[str]:
+        """Return those of some URLs that wait at a host, on disk and for a retry too, or are in flight."""
+        found = {entry.url for entry in host.entries() if entry.url in urls}
+        if host.in_flight is not None and host.in_flight.url in urls:
+            found.add(host.in_flight.url)
+        keys = {fingerprint_text(url) for url in urls - found}
+        for chunk in host.spilled:
+            assert self._spill is not None
+            if self._spill.holds_any(chunk, keys):
+                found.update(entry.url for entry in self._spill.peek(chunk) if entry.url in urls)
+        return found
 
     def hold(self, host: Host, entry: Entry) -> None:
         """Hold an entry back: it no longer waits."""
         host.held.append(entry)
-        self.held[host.name] = self.held.get(host.name, 0) + 1
-        if self._spill is not None and len(host.held) >= _MAX_HELD:
-            host.held_chunks.append(self._spill.put(host.held))
-            host.held = []
+        self._count_held(host, 1)
+        if len(host.held) >= _MAX_HELD:
+            self._spill_held(host)
 
-    def release(self, host: Host, wanted: Callable[[str], bool], most: int) -> list[str]:
-        """Return up to `most` entries whose URLs are wanted to the queue of their host; return their URLs."""
-        chosen: list[Entry] = []
-        self._read_held(host)
-        others: list[Entry] = []
-        for entry in host.held:
-            (chosen if len(chosen) < most and wanted(entry.url) else others).append(entry)
-        host.held = []
-        self.held.pop(host.name, None)
-        for entry in others:
-            self.hold(host, entry)
+    def release(self, host: Host, wanted: Callable[[str], bool], most: int, urls: Set[str] | None = None) -> list[str]:
+        """Return up to `most` entries whose URLs are wanted to the queue of their host; return their URLs.
+
+        What is in memory comes first, then what was written to disk last; if `urls` are all that can be wanted, chunks
+        without any of them are not read.
+        """
+        chosen = self._choose(host, wanted, most)
+        keys = {fingerprint_text(url) for url in urls} if urls is not None else None
+        for chunk in reversed(host.held_chunks[:]):
+            if len(chosen) >= most:
+                break
+            assert self._spill is not None
+            if keys is not None and not self._spill.holds_any(chunk, keys):
+                continue
+            if any(wanted(entry.url) for entry in self._spill.peek(chunk)):
+                host.held_chunks.remove(chunk)
+                host.held += self._spill.take(chunk)
+                chosen += self._choose(host, wanted, most - len(chosen))
+        if len(host.held) >= 2 * _MAX_HELD:
+            self._spill_held(host)
+        self._count_held(host, -len(chosen))
         for entry in chosen:
             self.push(host, entry)
         return [entry.url for entry in chosen]
+
+    def held_urls(self, host: Host) -> Iterator[str]:
+        """Yield the URLs of a host that are held back, on disk too."""
+        yield from [entry.url for entry in host.held]
+        for chunk in host.held_chunks:
+            assert self._spill is not None
+            yield from [entry.url for entry in self._spill.peek(chunk)]
+
+    def _choose(self, host: Host, wanted: Callable[[str], bool], most: int) -> list[Entry]:
+        """Take up to `most` entries in memory that are wanted out of those held back."""
+        chosen: list[Entry] = []
+        others: list[Entry] = []
+        for entry in host.held:
+            (chosen if len(chosen) < most and wanted(entry.url) else others).append(entry)
+        host.held = others
+        return chosen
+
+    def _count_held(self, host: Host, change: int) -> None:
+        count = self.held.get(host.name, 0) + change
+        if count > 0:
+            self.held[host.name] = count
+        else:
+            self.held.pop(host.name, None)
+
+    def _spill_held(self, host: Host) -> None:
+        if self._spill is not None:
+            host.held_chunks.append(self._spill.put(host.held))
+            host.held = []
 
     def _read_held(self, host: Host) -> None:
         """Read back what is held of a host on disk."""
@@ -116,11 +165,13 @@ class HostQueues:
         """Count the URLs of a host that is about to be suspended no longer as waiting."""
         self.suspended += 1
         self.waiting -= len(host)
+        self.behind += len(host)
 
     def include(self, host: Host) -> None:
         """Count the URLs of a host that is about to be revived as waiting."""
         self.suspended -= 1
         self.waiting += len(host)
+        self.behind -= len(host)
 
     def load(self, hosts: Iterable[Host]) -> None:
         """Count the hosts of a snapshot; raise `CorruptFile` if one of their chunks on disk is damaged."""
@@ -143,9 +194,8 @@ class HostQueues:
         self._count(host, 1)
 
     def _count(self, host: Host, sign: int) -> None:
-        suspended = host.is_suspended()
-        self.suspended += sign * suspended
-        self.waiting += 0 if suspended else sign * len(host)
+        self.suspended += sign * host.is_suspended()
+        self._add_waiting(host, sign * len(host))
         self.on_disk_urls += sign * sum(chunk.urls for chunk in host.spilled)
         self._in_memory += sign * (len(host.queue) + len(host.later))
         held = len(host.held) + sum(chunk.urls for chunk in host.held_chunks)

@@ -10,7 +10,7 @@ from periplus.frontier.host import SLOT_NAME, SLOT_RANK, SLOT_TIME, Host, Slot
 from periplus.frontier.host_states import PLACED, TRANSITIONS, HostEvent, HostState
 from periplus.settings import FrontierSettings
 
-__all__ = ["HostScheduler"]
+__all__ = ["HostScheduler", "SchedulerChoices"]
 
 _TURN_OF_DEFERRED: Final = 20
 """Every so many requests, deferred hosts come first, so that none starves."""
@@ -140,3 +140,27 @@ class HostScheduler:
         for heap in (self._scheduled, self._deferred):
             heap[:] = [slot for slot in heap if slot[SLOT_NAME] in self._hosts]
             heapify(heap)
+
+
+class SchedulerChoices:
+    """What the owner of a frontier sets for its scheduler."""
+
+    _scheduler: HostScheduler
+
+    @property
+    def reputation(self) -> Callable[[str], float]:
+        """How many links from elsewhere lead to a host; its budget grows with it."""
+        return self._scheduler.reputation
+
+    @reputation.setter
+    def reputation(self, reputation: Callable[[str], float]) -> None:
+        self._scheduler.reputation = reputation
+
+    @property
+    def best_first(self) -> BestFirst | None:
+        """How to choose among hosts by what waits there; None contacts them in turn."""
+        return self._scheduler.best_first
+
+    @best_first.setter
+    def best_first(self, best_first: BestFirst | None) -> None:
+        self._scheduler.best_first = best_first

@@ -1,6 +1,6 @@
 """Attempts: whether a URL is tried again after a failure, live and when recovery replays records."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Final
 
 from periplus.frontier.host import Entry, Host
@@ -44,6 +44,10 @@ class AttemptLog:
 
     def __contains__(self, name: str) -> bool:
         return name in self._marks
+
+    def tried(self, name: str) -> Set[str]:
+        """Return the URLs of a host that were tried."""
+        return self._marks.get(name, {}).keys()
 
     def remaining(self, name: str, retries: int, entries: Iterable[Entry]) -> list[Entry]:
         """Return the entries of a host that are still to be fetched, with their attempts counted."""

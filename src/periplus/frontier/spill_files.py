@@ -9,23 +9,26 @@ A file is removed two snapshots after its last chunk was read back, so that ever
 import contextlib
 import os
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from heapq import heapify
 from pathlib import Path
 from typing import Final
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from periplus.checksums import FileFault
 from periplus.errors import CorruptFile
 from periplus.files import disk_errors, make_folder
 from periplus.frontier.host import Entry, Host, SpilledChunk
-from periplus.hashing import fingerprint
+from periplus.hashing import fingerprint, fingerprint_text
 
 __all__ = ["SpillFolder", "check_spill_files"]
 
 _SPILL_BYTES: Final = 64 << 20
 _MAX_CHUNK: Final = 64 << 20
+_MAX_KNOWN_KEYS: Final = 4_000_000
 _entries: Final = msgspec.msgpack.Decoder(list[Entry])
 
 
@@ -39,6 +42,9 @@ class SpillFolder:
         self._obsolete: list[list[int]] = [[], []]
         self._descriptor = -1
         self._size = 0
+        self._keys: dict[tuple[int, int], npt.NDArray[np.uint64]] = {}
+        self._known_keys = 0
+        """Keys of the URLs in chunks that were asked for, and how many there are."""
         with disk_errors(folder):
             make_folder(folder)
         self._number = max((_number_of(path) for path in folder.glob("*.spill")), default=0)
@@ -79,12 +85,27 @@ class SpillFolder:
     def take(self, chunk: SpilledChunk) -> list[Entry]:
         """Read entries back; raise `CorruptFile` if they are not what was written."""
         entries = self.peek(chunk)
+        if (known := self._keys.pop((chunk.file, chunk.offset), None)) is not None:
+            self._known_keys -= len(known)
         self._chunks[chunk.file] = self._chunks.get(chunk.file, 1) - 1
         return entries
 
     def peek(self, chunk: SpilledChunk) -> list[Entry]:
         """Return entries that stay on disk; raise `CorruptFile` if they are not what was written."""
         return _entries.decode(zlib.decompressobj().decompress(self._read(chunk), _MAX_CHUNK))
+
+    def holds_any(self, chunk: SpilledChunk, keys: Set[int]) -> bool:
+        """Return whether an entry on disk has one of these keys of URLs, mostly without reading it."""
+        place = (chunk.file, chunk.offset)
+        known = self._keys.get(place)
+        if known is None:
+            known = np.array([fingerprint_text(entry.url) for entry in self.peek(chunk)], np.uint64)
+            if self._known_keys > _MAX_KNOWN_KEYS:
+                self._keys.clear()
+                self._known_keys = 0
+            self._keys[place] = known
+            self._known_keys += len(known)
+        return not keys.isdisjoint(known.tolist())
 
     def check(self, hosts: Iterable[Host]) -> None:
         """Register the chunks that a snapshot names; raise `CorruptFile` if one is not what was written."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from itertools import accumulate, islice
 from typing import Final, NamedTuple
 
 from periplus.errors import BadUrl
@@ -9,7 +10,7 @@ from periplus.parse.text_cleanup import one_line
 from periplus.records import Link
 from periplus.url import parse_address
 
-__all__ = ["LinkCollector", "make_resolver", "resolve_url"]
+__all__ = ["MAX_URL_CHARACTERS", "LinkCollector", "count_within", "make_resolver", "resolve_url"]
 
 _MAX_TEXT: Final = 300
 _MAX_URL: Final = 4_096
@@ -17,6 +18,9 @@ _MAX_CACHED: Final = 1_024
 _MAX_CACHED_LENGTH: Final = 256
 _PLAIN_STARTS: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._~-")
 """A reference that begins with one of these means the same on all pages of one folder."""
+MAX_URL_CHARACTERS: Final = 16_000_000
+"""Of all links of one page: a record of more than 32 MB is not stored."""
+_MANY: Final = MAX_URL_CHARACTERS // (2 * _MAX_URL)
 _ORIGIN_STARTS: Final = ("/", "http://", "https://")
 """And with one of these, on all pages of one origin."""
 
@@ -72,6 +76,11 @@ def _cached_url(caches: _UrlCache, reference: str, base: str) -> str:
             cache.clear()
         cache[reference] = url
     return url
+
+
+def count_within(urls: Iterable[str], max_characters: int) -> int:
+    """Return how many of the URLs, from the first on, have no more characters than that together."""
+    return sum(total <= max_characters for total in accumulate(map(len, urls)))
 
 
 class LinkCollector:
@@ -151,7 +160,10 @@ class LinkCollector:
 
     def collected(self, nofollow: bool = False) -> tuple[Link, ...]:
         """Return the links in the order in which they were added; `nofollow` marks all of them."""
+        pairs: Iterable[tuple[str, tuple[str, bool]]] = self._links.items()
+        if len(self._links) > _MANY:
+            # A long base makes short references long.
+            pairs = islice(pairs, count_within(self._links, MAX_URL_CHARACTERS))
         if not self._weak:
-            return tuple(Link(url, text, nofollow or own) for url, (text, own) in self._links.items())
-        pairs = self._links.items()
+            return tuple(Link(url, text, nofollow or own) for url, (text, own) in pairs)
         return tuple(Link(url, text, nofollow or own, url in self._weak) for url, (text, own) in pairs)

@@ -76,7 +76,7 @@ class Outcome(enum.StrEnum):
     CONNECT = "connect"
     TLS = "tls"
     TIMEOUT = "timeout"
-    TOO_LARGE = "too-large"
+    TOO_LARGE = "too-large"  # and its beginning, if it was received, cannot be read on its own
     BAD_RESPONSE = "bad-response"  # it violates HTTP, or its body cannot be decoded
     WRONG_TYPE = "wrong-type"  # a content type without a parser
     PARSE_FAILED = "parse-failed"  # see `FetchRecord.fault`
@@ -248,6 +248,7 @@ class FetchRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """The URL of a page with nearly the same content."""
     fault: str = ""  # why there is no page, or not all of a list
     forwarded: bool = False  # whether another shard has fetched it, to which its host belonged then
+    truncated: bool = False  # whether the body was longer than is read: the page is its beginning
 
 
 class VisitReport(msgspec.Struct, frozen=True, array_like=True):

@@ -39,8 +39,16 @@ class FetchSettings(Section, frozen=True):
         int, Meta(description="Abort a transfer that is slower than 256 bytes/s for this many seconds", ge=1)
     ] = 15
     max_bytes: Annotated[
-        int, Meta(description="Maximum size of a body in bytes, before and after decompression", ge=1024)
+        int,
+        Meta(
+            description="Maximum size of a body in bytes, before and after decompression; of a longer page the "
+            "beginning is kept",
+            ge=1024,
+        ),
     ] = 4_194_304
+    max_list_bytes: Annotated[
+        int, Meta(description="Maximum size of a sitemap or feed in bytes, after decompression", ge=1024)
+    ] = 52_428_800
     allow: Annotated[
         tuple[str, ...], Meta(description="Private or loopback networks that may be fetched, as CIDR, e.g. 127.0.0.0/8")
     ] = ()
@@ -135,7 +143,17 @@ class ParseSettings(Section, frozen=True):
     max_text: Annotated[int, Meta(description="Maximum number of characters of text stored for one page", ge=1000)] = (
         500_000
     )
-    max_links: Annotated[int, Meta(description="Maximum number of links extracted from one page", ge=1)] = 5_000
+    max_links: Annotated[
+        int,
+        Meta(
+            description="Number of links of one page that are followed in turn; further ones come behind all other "
+            "URLs of their host",
+            ge=1,
+        ),
+    ] = 5_000
+    max_deferred_links: Annotated[
+        int, Meta(description="Maximum number of such further links of one page; more are left out", ge=0)
+    ] = 50_000
     max_depth: Annotated[int, Meta(description="Maximum nesting depth of elements", ge=10)] = 512
     max_document_pages: Annotated[
         int, Meta(description="Maximum number of pages, slides, sheets or chapters read from one document", ge=1)
@@ -155,6 +173,11 @@ class ParseSettings(Section, frozen=True):
     max_seconds: Annotated[
         float, Meta(description="Maximum CPU time for parsing one document in such a process, in seconds", gt=0)
     ] = 10.0
+
+    @property
+    def all_links(self) -> int:
+        """Links that are extracted from one page."""
+        return self.max_links + self.max_deferred_links
 
 
 class StoreSettings(Section, frozen=True):
@@ -283,6 +306,9 @@ class CrawlSettings(Section, frozen=True):
         float, Meta(description="Interval between snapshots of the frontier, in seconds", gt=0)
     ] = 10.0
     sitemaps: Annotated[bool, Meta(description="Read the sitemaps named in robots.txt")] = True
+    lists_per_host: Annotated[int, Meta(description="Maximum number of sitemaps and feeds read of one host", ge=1)] = (
+        1_000
+    )
     feeds: Annotated[bool, Meta(description="Read the feeds that pages link to")] = True
     forms: Annotated[
         int, Meta(description="Maximum number of requests that fill in forms, for one host; 0 ignores forms", ge=0)

@@ -45,6 +45,8 @@ _BATCH_BYTES: Final = 256 << 10
 _WARC_BYTES: Final = 4 << 20
 _MAX_RECORD: Final = MAX_PAYLOAD // 4
 
+_STORED: Final = frozenset((Outcome.OK, Outcome.TOO_LARGE))
+
 
 class StoreWriter:
     """Appends records and responses. Every method leaves the store usable when the disk fails: call it again later."""
@@ -137,7 +139,8 @@ class StoreWriter:
         self._flush_or_rotate()
         if result is None:
             return self._add_record(record)
-        if result.outcome is Outcome.OK and 0 < len(result.body) <= MAX_BODY:
+        # Of a body that is too long, the beginning is stored.
+        if result.outcome in _STORED and 0 < len(result.body) <= MAX_BODY:
             response = response_record(result)
             name, offset = self._add_warc_record(response)
             record = msgspec.structs.replace(record, warc=name, warc_offset=offset)

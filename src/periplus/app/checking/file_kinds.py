@@ -108,6 +108,10 @@ FILE_KINDS: Final = (
         "crawl", "crawl/**/originals/*.urls", _BODY, "when a crawl starts", "as `frontier.bin`",
         is_prefixed(b"PERIORIG", 1),
     ),
+    FileKind(
+        "crawl", "crawl/**/seen/*.keys", _BODY, "when a crawl starts", "as `frontier.bin`",
+        is_prefixed(b"PERISEEN", 1),
+    ),
     FileKind("crawl", "crawl/**/spill/*.spill", "each chunk, in `frontier.bin`", _READ, "as `frontier.bin`"),
     FileKind(
         "crawl", "crawl/**/inbox/*.parcel", _BODY, _READ, "links that a shard was sent are lost",

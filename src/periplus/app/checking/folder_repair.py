@@ -121,7 +121,7 @@ class _Repair:
                 self._aside.move(path)
                 kind = find_kind(path.relative_to(self._data.path).as_posix())
                 self.actions.append(f"Moved {path} aside: {kind.meaning if kind else ''}.")
-        if spilled := self._paths("crawl/**/spill/*.spill", "crawl/**/originals/*.urls"):
+        if spilled := self._paths("crawl/**/spill/*.spill", "crawl/**/originals/*.urls", "crawl/**/seen/*.keys"):
             for path in spilled:
                 # A snapshot without the files that it names is not complete.
                 for snapshot in ("frontier.bin", "frontier.next"):

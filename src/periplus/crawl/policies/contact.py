@@ -2,21 +2,15 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
 from periplus.errors import SettingsError
-from periplus.fetch import AddressGuard, HostsFile
+from periplus.fetch import AddressGuard, HostsFile, is_private_name, is_under
 from periplus.records import Address
 from periplus.settings import FetchSettings, Settings
 
 __all__ = ["name_robot", "require_contact"]
-
-_LOCAL_DOMAINS: Final = frozenset(
-    ("test", "example", "invalid", "localhost", "local", "internal", "lan", "home.arpa", "onion")
-)
-"""Names that the public DNS never has (RFC 6761 and its registry), and customary ones of private networks."""
 
 
 def require_contact(seeds: Iterable[Address], settings: FetchSettings) -> None:
@@ -53,6 +47,4 @@ def _is_foreign(host: str, guard: AddressGuard, hosts: HostsFile, own: frozenset
         return guard.is_foreign(mapped[0].strip("[]"))
     if host.startswith("[") or host.replace(".", "").isdigit():
         return guard.is_foreign(host.strip("[]"))
-    names = host.split(".")
-    suffixes = {".".join(names[start:]) for start in range(len(names))}
-    return len(names) > 1 and suffixes.isdisjoint(own | _LOCAL_DOMAINS)
+    return not is_private_name(host) and not is_under(host, own)

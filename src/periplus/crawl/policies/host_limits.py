@@ -1,11 +1,14 @@
 """Why a host is left alone for the rest of a run: limits of pages, bytes, requests a day, an absurd Crawl-delay."""
 
 import enum
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
+from periplus.crawl.inspection.cuts import CutKind, WaitingCounts
 from periplus.crawl.policies.host_table import HostTable
+from periplus.frontier import Frontier
 from periplus.records import FetchRecord, Outcome
 from periplus.settings import Settings
 
@@ -26,6 +29,12 @@ class Hold(enum.StrEnum):
     CRAWL_DELAY = "frontier.max_crawl_delay"
 
 
+CUTS: Final = {
+    Hold.PAGES: CutKind.HOST_PAGES,
+    Hold.BYTES: CutKind.HOST_BYTES,
+    Hold.DAY: CutKind.HOST_DAY,
+    Hold.CRAWL_DELAY: CutKind.CRAWL_DELAY,
+}
 _REASONS: Final = {
     Hold.PAGES: "reached the limit of pages",
     Hold.BYTES: "reached the limit of bytes",
@@ -57,6 +66,7 @@ class HostLimits:
         self.usage: dict[str, HostUsage] = usage if usage is not None else {}
         self.held: dict[str, Hold] = {}
         """Hosts that were held back in this run, and why."""
+        self._waiting = WaitingCounts()
 
     def count(self, record: FetchRecord, host: str) -> None:
         """Count a request, if a limit needs it; one that was not sent does not count."""
@@ -98,6 +108,20 @@ class HostLimits:
         if 0 < per_day <= usage.requests and usage.day == int(now) // _DAY:
             return Hold.DAY
         return None
+
+    def waiting(self, frontier: Frontier, now: float, *, anew: bool = True) -> dict[CutKind, tuple[int, Sequence[str]]]:
+        """Return the URLs that wait at suspended hosts, and the hosts, by the limit that they have reached."""
+
+        def count(name: str) -> int:
+            host = frontier.host(name)
+            return len(host) if host is not None and host.is_suspended() else 0
+
+        def find_hosts() -> dict[str, CutKind]:
+            return {name: CUTS[hold] for name, hold in self.held.items()}
+
+        counts = dict(self._waiting.count(find_hosts, count, now, anew=anew))
+        behind = frontier.statistics().behind - sum(urls for urls, _ in counts.values())
+        return {**counts, CutKind.NO_ANSWER: (max(0, behind), ())}
 
     def notes(self) -> list[str]:
         """Return a sentence for each reason, with the hosts that it concerns."""

@@ -213,13 +213,25 @@ class RegionTable:
         ]
         return sorted(found, key=lambda region: (-region.held, region.region))
 
-    def release(self, name: str) -> bool:
-        """Release a region or a host ('*' stands for all) for good; return whether anything was held there."""
-        chosen = [key for key, region in self.state.regions.items() if region.held and _names(name, key)]
+    def release(self, name: str) -> set[str]:
+        """Release a region or a host ('*' stands for all) for good; return the regions of which URLs were held."""
+        chosen = {key for key, region in self.state.regions.items() if region.held and _names(name, key)}
         for key in chosen:
             self._region(key).released = True
-            self.earned[key] = self.state.regions[key].held
-        return bool(chosen)
+        return chosen
+
+    def recount(self, held: Iterable[tuple[str, str]]) -> None:
+        """Count anew what is held back: regions, each with a URL."""
+        reasons = {key: region.reason for key, region in self.state.regions.items() if region.held}
+        default = next(iter(reasons.values()), REPEATED)
+        for key in self._held:
+            if key in self.state.regions:
+                self.state.regions[key].held = 0
+        for key, url in held:
+            region = self._region(key)
+            region.held, region.example = region.held + 1, url
+            region.reason = reasons.get(key) or region.reason or default
+        self.refresh()
 
     def learn(self, record: FetchRecord, address: Address) -> bool:
         """Learn from the record of a page; return whether the page is barren."""

@@ -27,7 +27,7 @@ _WEB_PAGE: Final = re.compile(r"/?URL:(https?://\S+)", re.IGNORECASE)
 def parse_ftp_listing(result: FetchResult, settings: ParseSettings) -> Page:
     """Return the page of a directory listing, of a Unix or a DOS server."""
     address = result.request.address
-    links, names = LinkCollector(address.url, settings.max_links), []
+    links, names = LinkCollector(address.url, settings.all_links), []
     text, charset = decode(result.body, "text/plain", markup=False)
     for line in text.split("\n")[:_MAX_LINES]:
         name, is_folder = _parse_entry(line.rstrip("\r")[:_MAX_LINE])
@@ -53,7 +53,7 @@ def _parse_entry(line: str) -> tuple[str, bool]:
 def parse_gopher_menu(result: FetchResult, settings: ParseSettings) -> Page:
     """Return the page of a menu: lines of type and name, selector, host and port, with tabs between them."""
     address = result.request.address
-    links, lines = LinkCollector(address.url, settings.max_links), []
+    links, lines = LinkCollector(address.url, settings.all_links), []
     text, charset = decode(result.body, "text/plain", markup=False)
     for line in text.split("\n")[:_MAX_LINES]:
         line = line.rstrip("\r")[:_MAX_LINE]

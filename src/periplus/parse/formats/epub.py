@@ -68,7 +68,7 @@ def parse_epub(result: FetchResult, settings: ParseSettings) -> Page | None:
         headings=tuple(heading for chapter in chapters for heading in chapter.headings)[:_MAX_HEADINGS],
         emphasis=tuple(dict.fromkeys(phrase for chapter in chapters for phrase in chapter.emphasis))[:200],
         text="\n".join(chapter.text for chapter in chapters if chapter.text)[: settings.max_text].rstrip(),
-        links=tuple(links.values())[: settings.max_links],
+        links=tuple(links.values())[: settings.all_links],
         description=metadata.get("description", ""),
         language=language_code(metadata.get("language", "")) or head.language,
         noindex=head.noindex,

@@ -31,12 +31,12 @@ def strip_markup(markup: str, limit: int) -> str:
 
 def parse_feed_page(result: FetchResult, settings: ParseSettings) -> Page | None:
     """Return the page of a feed of any kind; None if the body is not a feed."""
-    feed = parse_feed(result.body, settings.max_links)
+    feed = parse_feed(result.body, settings.all_links)
     if feed is None:
         return None
     url = result.request.address.url
     head = PageHead(result, url)
-    entries = _EntryCollector(url, settings.max_links)
+    entries = _EntryCollector(url, settings.all_links)
     for entry in feed.entries:
         entries.add(entry)
     is_podcast = any(media.kind in _EPISODE_SORTS for media in entries.media.values())

@@ -6,6 +6,7 @@ import msgspec
 
 from periplus.discovery import parse_sitemap
 from periplus.parse.formats.feed_page import parse_feed_page
+from periplus.parse.link_collector import MAX_URL_CHARACTERS, count_within
 from periplus.records import LIST_KIND, FetchResult, Link, Page
 from periplus.settings import ParseSettings
 
@@ -21,15 +22,18 @@ def parse_list(result: FetchResult) -> tuple[Page, str]:
     Sitemaps that an index lists become the feeds of the page.
     """
     sitemap = parse_sitemap(result.body)
+    pages = min(_MAX_LISTED, count_within(sitemap.pages, MAX_URL_CHARACTERS))
+    lists = min(_MAX_LISTED, count_within(sitemap.sitemaps, MAX_URL_CHARACTERS // 4))
     page = Page(
         url=result.request.address.url,
-        links=tuple(Link(url) for url in sitemap.pages[:_MAX_LISTED]),
+        links=tuple(Link(url) for url in sitemap.pages[:pages]),
         kind=LIST_KIND,
         noindex=True,
-        feeds=sitemap.sitemaps[:_MAX_LISTED],
-        changed=sitemap.changed[:_MAX_LISTED],
+        feeds=sitemap.sitemaps[:lists],
+        changed=sitemap.changed[:pages],
     )
-    return _as_podcast(page, result), sitemap.problem
+    is_whole = pages == len(sitemap.pages) and lists == len(sitemap.sitemaps)
+    return _as_podcast(page, result), sitemap.problem or ("" if is_whole else "more entries than are read")
 
 
 def _as_podcast(page: Page, result: FetchResult) -> Page:

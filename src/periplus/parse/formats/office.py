@@ -247,7 +247,7 @@ def _page(
     properties = _properties(archive)
     text = paragraphs("\n".join(builder.paragraphs), settings.max_text)
     head = PageHead(result, result.request.address.url)
-    links = LinkCollector(result.request.address.url, settings.max_links)
+    links = LinkCollector(result.request.address.url, settings.all_links)
     for target in targets:
         links.add(target)
     first = builder.headings[0] if builder.headings else text.partition("\n")[0]

@@ -227,7 +227,7 @@ def _page(
     kind: str,
 ) -> Page:
     head = PageHead(result, result.request.address.url)
-    links = LinkCollector(result.request.address.url, settings.max_links)
+    links = LinkCollector(result.request.address.url, settings.all_links)
     for url in urls:
         links.add(url)
     return Page(

@@ -42,7 +42,7 @@ def parse_xml(result: FetchResult, settings: ParseSettings) -> Page | None:
 def _sitemap_page(result: FetchResult, settings: ParseSettings, head: PageHead) -> Page:
     """Return the page of a sitemap: its links, and when the page behind each was changed."""
     sitemap = parse_sitemap(result.body)
-    collector = LinkCollector(result.request.address.url, settings.max_links)
+    collector = LinkCollector(result.request.address.url, settings.all_links)
     dates: dict[str, float] = {}
     for reference, date in zip_longest(sitemap.pages, sitemap.changed, fillvalue=0.0):
         dates[collector.add(str(reference))] = float(date)
@@ -69,7 +69,7 @@ class _LineCollector:
         self.root = ""
         self.title = ""
         self.lines: list[str] = []
-        self.links = LinkCollector(base, settings.max_links)
+        self.links = LinkCollector(base, settings.all_links)
         self._remaining = 2 * settings.max_text
         self._text: list[str] = []
 

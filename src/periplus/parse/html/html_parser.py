@@ -49,7 +49,7 @@ def parse_markup(result: FetchResult, settings: ParseSettings) -> tuple[Page, Fl
         headings=headings,
         emphasis=_read_emphasis(flat),
         text=flat.text[: settings.max_text].rstrip(),
-        links=_read_links(flat, head, settings.max_links, data),
+        links=_read_links(flat, head, settings.all_links, data),
         canonical=head.canonical,
         description=head.description,
         language=head.language,

@@ -25,7 +25,7 @@ _KINDS: Final = frozenset((*PARSERS, LIST_KIND))
 
 def check_page(page: Page, url: str, settings: ParseSettings) -> None:
     """Raise `BadInput` if a page cannot have been parsed from a document of this URL."""
-    links = max(settings.max_links, _MAX_LISTED if page.kind == LIST_KIND else 0)
+    links = max(settings.all_links, _MAX_LISTED if page.kind == LIST_KIND else 0)
     if page.url != url:
         raise BadInput("The page has another URL.")
     if page.kind not in _KINDS or not 0 <= page.flags <= _ALL_FLAGS:

@@ -11,7 +11,7 @@ from typing import Final
 
 import zstandard
 
-from periplus.records import FetchResult
+from periplus.records import FetchResult, Outcome
 from periplus.store.compression import compress, gzip_member
 
 __all__ = ["INFO_START", "info_record", "pack_record", "request_record", "response_record", "revisit_record"]
@@ -71,6 +71,8 @@ def response_record(result: FetchResult) -> bytes:
     ]
     if address := _ip(result.ip):
         fields.insert(4, ("WARC-IP-Address", address))
+    if result.outcome is Outcome.TOO_LARGE:
+        fields.append(("WARC-Truncated", "length"))
     return _record(fields, (head, body))
 
 
