@@ -123,7 +123,7 @@ class HostQueues:
             yield from [entry.url for entry in self._spill.peek(chunk)]
 
     def _choose(self, host: Host, wanted: Callable[[str], bool], most: int) -> list[Entry]:
-        """Take up to `most` entries in memory that are wanted out of those held back."""
+        """Remove up to `most` entries in memory that are wanted from those held back; return them."""
         chosen: list[Entry] = []
         others: list[Entry] = []
         for entry in host.held:
