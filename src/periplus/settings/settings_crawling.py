@@ -307,7 +307,7 @@ class CrawlSettings(Section, frozen=True):
     ] = 10.0
     sitemaps: Annotated[bool, Meta(description="Read the sitemaps named in robots.txt")] = True
     lists_per_host: Annotated[int, Meta(description="Maximum number of sitemaps and feeds read of one host", ge=1)] = (
-        1_000
+        100
     )
     feeds: Annotated[bool, Meta(description="Read the feeds that pages link to")] = True
     forms: Annotated[
