@@ -40,7 +40,12 @@ def test_the_application_has_exactly_the_routes_of_the_table() -> None:
     app = make_app(FakeSearcher(), ServeSettings(threads=1))
     routes = [route for route in app.framework.routes if isinstance(route, FrameworkRoute)]
     assert len(routes) == len(app.framework.routes)
-    answered = {(route.path, method) for route in routes for method in (route.methods or ()) if method != "HEAD"}
+    answered = {
+        (route.path.replace(":path}", "}"), method)
+        for route in routes
+        for method in (route.methods or ())
+        if method != "HEAD"
+    }
     assert answered == {(route.path, route.method) for route in ROUTES}
     assert len(ROUTES) == len(answered), "no row is there twice"
 

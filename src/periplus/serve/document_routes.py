@@ -42,7 +42,7 @@ DOCUMENT_ROUTES: Final = (
         parameters=(
             Parameter("wait", "1 answers only once they are searchable", {"type": "string", "enum": ["0", "1"]}),
         ),
-        body={"oneOf": [_DOCUMENT, {"type": "array", "items": _DOCUMENT}]},
+        body=_DOCUMENT | {"type": ["object", "array"], "items": _DOCUMENT, "required": []},
         body_types=("application/json", "application/x-ndjson"),
         streamed=True,
         responses={

@@ -24,7 +24,7 @@ _MAX_UPLOADS: Final = 8
 _PIECE: Final = 1 << 18
 """Bytes of a body that are taken at a time."""
 _SECONDS: Final = 120.0
-_WAIT_SECONDS: Final = 60.0
+_WAIT_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.02
 _TASK: Final = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}")
 
@@ -90,7 +90,7 @@ class DocumentHandlers:
             return report | {"complete": False, "error": error.message}
 
     async def _wait(self, documents: DocumentsLike, task: str) -> dict[str, Any]:
-        """Return the state of a task once it is indexed, or after a minute."""
+        """Return the state of a task once it is indexed, or after half a minute."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + _WAIT_SECONDS
         while True:

@@ -58,7 +58,7 @@ def _operation(route: Route) -> dict[str, Any]:
         },
     }
     if route.body is not None:
-        required = bool(route.body.get("required", True))
+        required = bool(route.body["required"]) or route.streamed
         content = {kind: {"schema": route.body} if kind == "application/json" else {} for kind in route.body_types}
         operation["requestBody"] = {"required": required, "content": content}
     if route.permission:
