@@ -20,7 +20,7 @@ from periplus.serve import background_server
 from periplus.settings import IndexSettings, ServeSettings, Settings
 
 PERIPLUS = (sys.executable, "-m", "periplus.cli", "mcp")
-TOOLS = {"search", "find_in_site", "read_page"}
+TOOLS = {"search", "find_in_site", "read_page", "why_not"}
 PAGES = {
     "http://a.example/lights": ("Harbour lights", "The lights of the old harbour."),
     "http://b.example/storm": ("Storm", "A storm put out the harbour lights."),
@@ -54,6 +54,9 @@ async def use(server: Any) -> None:
         assert "A storm put out the harbour lights." in text(page)
         site = await client.call_tool("find_in_site", {"site": "b.example", "query": "lights"})
         assert "http://a.example" not in text(site)
+        why = await client.call_tool("why_not", {"query": "+storm", "url": "http://a.example/lights"})
+        if not why.is_error:
+            assert "It does not have 'storm'." in text(why)
         wrong = await client.call_tool("search", {"query": "x", "count": 1_000})
         assert wrong.is_error
         assert text(wrong) == "count is invalid. Use a whole number from 1 to 50."

@@ -133,9 +133,9 @@ def test_explanations_are_shown_on_request() -> None:
     searcher = FakeSearcher()
     plain, explained = page("/search?q=salt", searcher).text, page("/search?q=salt&explain=2", searcher)
     assert [query.explain for query in searcher.asked] == [False, True]
-    assert "<details" not in plain
+    assert '<details class="why"' not in plain
     assert 'href="/search?q=salt&amp;explain=2#r2"' in plain
-    assert explained.text.count("<details") == 10
+    assert explained.text.count('<details class="why"') == 10
     assert explained.text.count('<details class="why" open>') == 1
     assert "words in the title" in read(explained)
     assert "−5%" in read(explained)

@@ -12,6 +12,7 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis.generation import GenerationMode
 
 from periplus.app.serving.document_service import DocumentService
+from periplus.evaluate import QueryDiagnosis
 from periplus.files import open_data_folder
 from periplus.publish import background_publisher
 from periplus.records import VisitReport
@@ -50,6 +51,7 @@ ACTIONS = Actions(
     judge=lambda given: True,
     click=lambda given, source=0: True,
     fetch=lambda url: WEATHER,
+    why=lambda query, url: QueryDiagnosis(query.words, parse_address(url).url, "ranked", "It is result 1 of 2."),
 )
 SETTINGS = ServeSettings(
     port=0,
@@ -70,7 +72,7 @@ def schema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 def test_every_request_is_answered_as_documented(schema: Any) -> None:
     operations = [found.ok() for found in schema.get_all_operations()]
-    assert len(operations) == 28
+    assert len(operations) == 29
     statuses: dict[str, set[int]] = {}
     for operation in operations:
         described = {int(status) for status in operation.definition.raw["responses"]}
@@ -78,6 +80,7 @@ def test_every_request_is_answered_as_documented(schema: Any) -> None:
         ask_everything(operation, GenerationMode.NEGATIVE, described | {404, 405, 422})
     by_key = ("GET /api/page", "GET /api/verify", "GET /api/documents/{id}", "DELETE /api/documents/{id}")
     looked_up = {label: statuses.pop(label) for label in by_key}
+    assert statuses.pop("GET /api/why") <= {200, 400}, "most texts are no URL"
     assert all(404 in seen for seen in looked_up.values()), "nobody guesses the key of a page"
     assert all(min(seen) < 300 for seen in statuses.values()), statuses
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-__all__ = ["page_text", "search_text"]
+__all__ = ["page_text", "search_text", "why_text"]
 
 _LONGEST_TITLE: Final = 200
 
@@ -32,6 +32,16 @@ def page_text(page: dict[str, Any]) -> str:
     fetched = f"Fetched {page['fetched']}." if page.get("fetched") else ""
     head = " ".join(word for word in (fetched, parts + more) if word)
     return f"{page['url']}\n{head}\n\n{page['markdown']}"
+
+
+def why_text(found: dict[str, Any]) -> str:
+    """Return what became of a page in a query, and what would change it."""
+    lines = [str(found["summary"])]
+    if found["other"]:
+        lines.append(f"Instead: {found['other']}")
+    if found["better"]:
+        lines.append(f"The next better result: {found['better']['url']}")
+    return "\n".join([*lines, *(f"- {line}" for line in found["advice"])])
 
 
 def _notes(data: dict[str, Any]) -> Iterator[str]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from periplus.agents.answer_texts import page_text, search_text
+from periplus.agents.answer_texts import page_text, search_text, why_text
 from periplus.agents.api_callers import ApiCaller
 from periplus.agents.tool_schemas import TOOLS, ToolSchema, read_arguments
 from periplus.errors import BadInput, PeriplusError
@@ -33,7 +33,12 @@ class ToolBox:
 
     def __init__(self, api: ApiCaller) -> None:
         self._api = api
-        self._calls = {"search": self._search, "find_in_site": self._search, "read_page": self._read_page}
+        self._calls = {
+            "search": self._search,
+            "find_in_site": self._search,
+            "read_page": self._read_page,
+            "why_not": self._why_not,
+        }
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Return the answer of a tool; whatever is wrong with a call is an answer too, that says what."""
@@ -77,6 +82,16 @@ class ToolBox:
         asked = {"url": str(arguments["url"]), "part": str(arguments["part"]), "format": "json"}
         page = await self._get("/api/page", asked)
         return ToolResult(page_text(page), page)
+
+    async def _why_not(self, tool: ToolSchema, arguments: Arguments) -> ToolResult:
+        """Return what became of a page in a query."""
+        asked = {"q": str(arguments["query"]), "url": str(arguments["url"])}
+        if "language" in arguments:
+            asked["lang"] = str(arguments["language"])
+        if "time_range" in arguments:
+            asked["time_range"] = str(arguments["time_range"])
+        found = await self._get("/api/why", asked)
+        return ToolResult(why_text(found), found)
 
     async def _get(self, path: str, parameters: Mapping[str, str]) -> dict[str, Any]:
         answer = await self._api.get(path, parameters)

@@ -86,6 +86,14 @@ TOOLS: Final = (
         {"url": _URL, "part": _number("Which part, from 1; an answer says how many there are.", 1, 10_000, 1)},
         ("url",),
     ),
+    ToolSchema(
+        "why_not",
+        "Why a page is not found",
+        "Return what became of a page in a query of this search engine: where it ranks, or why it is not among the "
+        "results (never crawled, excluded, filtered, without some words, lost in ranking), and what would change that.",
+        {"query": _QUERY, "url": _URL, **_LIMITS},
+        ("query", "url"),
+    ),
 )
 
 

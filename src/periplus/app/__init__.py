@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from periplus.app.jobs.link_ranking import FolderRanks, GraphRanks, HostRank, PageRank, rank_folder, rank_graph_file
     from periplus.app.jobs.model_training import ModelList, learn_to_rank, list_ranking_models, use_ranking_model
     from periplus.app.jobs.page_import import import_files, import_proxy_logs
-    from periplus.app.jobs.queries import explain_rank, search_folder
+    from periplus.app.jobs.queries import diagnose_query, explain_rank, search_folder
     from periplus.app.jobs.seed_lists import read_seeds
     from periplus.app.jobs.site_evaluation import evaluate_sites
     from periplus.app.jobs.store_jobs import index_archive, store_statistics, trim_store
@@ -89,7 +89,14 @@ if TYPE_CHECKING:
     from periplus.app.sites.site_server import run_site
     from periplus.crawl import CrawlStatistics, HeldRegion, HostQueue
     from periplus.crawl import CrawlStatus as ShardStatus
-    from periplus.evaluate import Evaluation, Explanation, FederationReport, average_gains, metric_rows
+    from periplus.evaluate import (
+        Evaluation,
+        Explanation,
+        FederationReport,
+        QueryDiagnosis,
+        average_gains,
+        metric_rows,
+    )
     from periplus.index import IndexStatistics
     from periplus.rank import ChangedResult, ModelCard
     from periplus.serve import as_json as result_page_as_json
@@ -132,6 +139,7 @@ __all__ = [
     "PageRank",
     "PeerStatus",
     "PublishedPage",
+    "QueryDiagnosis",
     "RepairReport",
     "ShardStatus",
     "SilentObserver",
@@ -153,6 +161,7 @@ __all__ = [
     "delete_pages",
     "describe_machine",
     "describe_workload",
+    "diagnose_query",
     "embed_pages",
     "embedding_status",
     "evaluate_ranking",
@@ -292,6 +301,7 @@ _OWN: Final = {
         "import_proxy_logs",
     ),
     "jobs.queries": (
+        "diagnose_query",
         "explain_rank",
         "search_folder",
     ),
@@ -335,6 +345,7 @@ _OTHER: Final = {
     "HostQueue": ("periplus.crawl", "HostQueue"),
     "ShardStatus": ("periplus.crawl", "CrawlStatus"),
     "Explanation": ("periplus.evaluate", "Explanation"),
+    "QueryDiagnosis": ("periplus.evaluate", "QueryDiagnosis"),
     "Evaluation": ("periplus.evaluate", "Evaluation"),
     "average_gains": ("periplus.evaluate", "average_gains"),
     "FederationReport": ("periplus.evaluate", "FederationReport"),

@@ -7,7 +7,8 @@ same code as pages are, searched through the same pipeline, and compared with it
 
 `evaluate` measures one way of ranking only. `paired_difference` and `average_gain` are the paired bootstrap.
 `write_report` makes an HTML page of it, `record_quality` lets the admin page of a data folder know.
-`explain` says why one page ranks where it does for some words, or why it is not there.
+`explain` says why one page ranks where it does for some words, or why it is not there; `diagnose` follows it through
+the stages of a query and says what would change it.
 
 `sites` has the metrics of a federation: `evaluate_records` of what its sites have recorded, simulations that yield the
 same records, and `write_sites_report`.
@@ -18,6 +19,7 @@ from periplus.evaluate.collection import Collection, read_collection, read_docum
 from periplus.evaluate.comparison import Comparison, QueryChange
 from periplus.evaluate.experiment import Evaluation, Result, evaluate_variants
 from periplus.evaluate.quality import Quality, evaluate, make_run_writer
+from periplus.evaluate.query_diagnosis import FirstStage, QueryDiagnosis, diagnose
 from periplus.evaluate.query_runner import QueryRunner
 from periplus.evaluate.rank_explanation import BetterResult, Explanation, explain
 from periplus.evaluate.report import AverageGain, average_gains, figures, read_quality, record_quality, write_report
@@ -66,9 +68,11 @@ __all__ = [
     "Evaluation",
     "Explanation",
     "FederationReport",
+    "FirstStage",
     "PlacementResult",
     "Quality",
     "QueryChange",
+    "QueryDiagnosis",
     "QueryRunner",
     "Result",
     "SitesEvaluation",
@@ -77,6 +81,7 @@ __all__ = [
     "assign_documents",
     "average_gain",
     "average_gains",
+    "diagnose",
     "draw_regional_log",
     "evaluate",
     "evaluate_records",

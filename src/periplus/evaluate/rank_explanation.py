@@ -20,7 +20,7 @@ from periplus.search import Searcher
 from periplus.settings import Settings
 from periplus.url import parse_address
 
-__all__ = ["BetterResult", "Explanation", "explain"]
+__all__ = ["BetterResult", "Explanation", "compare_scores", "explain", "explain_fetch"]
 
 
 _OUTCOMES: Final = {
@@ -42,6 +42,7 @@ _OUTCOMES: Final = {
 _STATES: Final = {
     "waiting": "it is queued, with {before:,} of {waiting:,} URLs of its host before it",
     "under way": "it was being fetched when the crawl last wrote its snapshot",
+    "held": "the crawl holds it back with its region, {region}",
     "seen": "the crawl has seen its URL and dropped it: a trap, or the queue of its host was full",
     "forbidden": "robots.txt of its host disallows it",
     "unwanted": "the crawl does not follow links to it: out of scope, or excluded by a filter",
@@ -68,7 +69,7 @@ class Explanation(msgspec.Struct, frozen=True):
     words: str
     reason: str
     """'ranked', 'folded', 'safe', 'filtered', 'no match', 'below', 'removed', 'noindex', 'copy', 'canonical', 'empty',
-    'not indexed yet', 'redirect', 'failed', 'robots', 'waiting', 'under way', 'seen', 'unwanted', 'unseen' or
+    'not indexed yet', 'redirect', 'failed', 'robots', 'waiting', 'under way', 'held', 'seen', 'unwanted', 'unseen' or
     'no crawl'."""
     summary: str = msgspec.field(name="told")
     """A sentence for people."""
@@ -168,7 +169,7 @@ def _ranked(url: str, asked: _IndexedPage, hits: tuple[Hit, ...], place: int) ->
     begin = above if above >= 0 else place
     shown = asked.hits(start=begin, size=place - begin + 1, explain=True)
     ours = shown[-1]
-    better = _compare_scores(ours, shown[0]) if above >= 0 else None
+    better = compare_scores(ours, shown[0]) if above >= 0 else None
     summary = f"It is number {place + 1} of {len(hits):,} results."
     if better is not None:
         summary += f" The next better one has {better.score - ours.score:+.3f}."
@@ -177,7 +178,7 @@ def _ranked(url: str, asked: _IndexedPage, hits: tuple[Hit, ...], place: int) ->
     )
 
 
-def _compare_scores(ours: Hit, theirs: Hit) -> BetterResult:
+def compare_scores(ours: Hit, theirs: Hit) -> BetterResult:
     """Put what two scores are made of side by side."""
     own, other = dict(ours.reasons), dict(theirs.reasons)
     names = dict.fromkeys([*own, *other])
@@ -207,16 +208,20 @@ def _left_out(asked: _IndexedPage, hits: tuple[Hit, ...], missing: tuple[str, ..
 
 def _elsewhere(url: str, words: str, deleted: bool, where: UrlStatus) -> Explanation:
     """Explain a page that is not in the index."""
-    visit = where.record
-    summary = Explanation(url, words, "", "")
-    if visit is None or where.state in ("waiting", "under way"):
-        reason = "robots" if where.state == "forbidden" else where.state
-        sentence = _STATES[where.state].format(before=where.before, waiting=where.waiting)
-        return msgspec.structs.replace(summary, reason=reason, summary=_sentence(sentence))
-    reason, sentence, other = _of_visit(url, visit)
+    reason, sentence, other = explain_fetch(url, where)
     if deleted and reason == "not indexed yet":
-        reason, sentence = "removed", "it was in the index and has been taken out of it"
-    return msgspec.structs.replace(summary, reason=reason, summary=_sentence(sentence), other=other)
+        reason, sentence = "removed", "It was in the index and has been taken out of it."
+    return Explanation(url, words, reason, sentence, other=other)
+
+
+def explain_fetch(url: str, where: UrlStatus) -> tuple[str, str, str]:
+    """Return what became of a page that is not in the index: a reason, a sentence, and the page in its stead."""
+    if where.record is None or where.state in ("waiting", "under way"):
+        reason = "robots" if where.state == "forbidden" else where.state
+        sentence = _STATES[where.state].format(before=where.before, waiting=where.waiting, region=where.region)
+        return reason, _sentence(sentence), ""
+    reason, sentence, other = _of_visit(url, where.record)
+    return reason, _sentence(sentence), other
 
 
 def _of_visit(url: str, visit: FetchRecord) -> tuple[str, str, str]:

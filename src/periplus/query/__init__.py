@@ -24,7 +24,14 @@ from periplus.query.forms.feedback import (
 )
 from periplus.query.forms.term_forms import select_allowed
 from periplus.query.forms.written_forms import content_words_of
-from periplus.query.matcher import ScratchPool, describe_plan, estimate_cost, find_candidates, plan_segment
+from periplus.query.matcher import (
+    ScratchPool,
+    describe_plan,
+    estimate_cost,
+    find_candidates,
+    plan_segment,
+    restrict_plan,
+)
 from periplus.query.own_fields.field_filters import extract_fields, parse_filter
 from periplus.query.own_fields.matching_sets import match_sets
 from periplus.query.query_budget import QueryBudget
@@ -117,6 +124,7 @@ __all__ = [
     "record_plan",
     "restore_filter",
     "restore_plan",
+    "restrict_plan",
     "select_allowed",
     "suggest_alternatives",
 ]

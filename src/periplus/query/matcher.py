@@ -13,11 +13,19 @@ from periplus.query.forms.term_forms import Restriction, restricted_blocks
 from periplus.query.kernels import match, plan_layout
 from periplus.query.query_budget import QueryBudget
 from periplus.query.query_plan import QueryPlan
-from periplus.query.query_tree import EVERYWHERE, Site
+from periplus.query.query_tree import EVERYWHERE, Link, Site
 from periplus.query.term_lookups import TermSet
 from periplus.records import Candidates
 
-__all__ = ["ScratchPool", "SegmentPlan", "describe_plan", "estimate_cost", "find_candidates", "plan_segment"]
+__all__ = [
+    "ScratchPool",
+    "SegmentPlan",
+    "describe_plan",
+    "estimate_cost",
+    "find_candidates",
+    "plan_segment",
+    "restrict_plan",
+]
 
 _COUNT_BLOCKS = 512
 """Blocks that are counted exactly beyond those opened for scoring; with more, as many are sampled and counted."""
@@ -77,6 +85,13 @@ def find_candidates(index: Index, prepared: QueryPlan, k: int, budget: QueryBudg
         found.append(match.match(segment.pinned_postings, plan, scratch, max(1, k), _COUNT_BLOCKS, budget.late, limit))
     whole = len(found) == len(index.segments) and all(part.whole for part in found)
     return _merge(found, k, partial=not whole)
+
+
+def restrict_plan(plan: QueryPlan, key: int) -> QueryPlan:
+    """Return the same plan, which only the page with a key can match; weights and scores do not change."""
+    only = Link(f"{key:016x}", np.array([key], np.uint64))
+    program = (*plan.program, (match.GIVEN, len(plan.filters)), (match.AND, 0))
+    return plan._replace(filters=(*plan.filters, only), program=program)
 
 
 def _merge(found: list[match.MatchResult], k: int, *, partial: bool) -> Candidates:

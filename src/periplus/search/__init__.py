@@ -18,6 +18,7 @@ between stages and shards as msgpack.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from periplus.search.answering.document_trace import DocumentTrace
 from periplus.search.index_session import IndexParts, IndexSession, SearchStatistics
 from periplus.search.page_status import PageStatus
 from periplus.search.present import present
@@ -57,6 +58,7 @@ __all__ = [
     "SHARD_METHODS",
     "CachedPage",
     "DescribeRequest",
+    "DocumentTrace",
     "IndexParts",
     "IndexSession",
     "IndexShard",

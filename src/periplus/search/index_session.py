@@ -73,8 +73,8 @@ class IndexSession:
         self.signals = open_external_signals(index.folder.parent, settings.rank)
         self.ranker = Ranker(index, settings.rank, settings.embeddings, signals=self.signals)
         weight = settings.search.synonym_weight
-        self._graph = index.folder.parent / "graph"
-        pairs = read_synonyms(self._graph) if weight else ()
+        self.graph_folder = index.folder.parent / "graph"
+        pairs = read_synonyms(self.graph_folder) if weight else ()
         self.synonyms = Synonyms.from_pairs(pairs, weight)
         self.suggester: Suggester = Suggester(index, before.suggester if before else None, popular)
         self.cache: DocumentCache = before.cache if before else DocumentCache()
@@ -96,7 +96,7 @@ class IndexSession:
     def plan(self, parsed: ParsedQuery, query: Query) -> QueryPlan:
         """Return the plan of a query that has words: links resolved, filters added, terms weighed, synonyms added."""
         assert parsed.tree is not None
-        tree, notes = resolve_links(parsed.tree, self._graph, self.index.manifest.record_count)
+        tree, notes = resolve_links(parsed.tree, self.graph_folder, self.index.manifest.record_count)
         notes = parsed.notes + notes + filter_notes(query)
         filtered = add_filters(tree, query)
         plan = self.ranker.plan(filtered, notes, unfinished_word(query), verbatim=query.verbatim)

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
@@ -13,6 +13,7 @@ from periplus.errors import NothingHere
 from periplus.index import Index
 from periplus.publish import DeletionList
 from periplus.records import FetchRecord, Query, ResultPage, SearchLimits
+from periplus.search.answering.document_trace import DocumentTrace, trace_document
 from periplus.search.answering.index_backend import IndexBackend
 from periplus.search.answering.passage_finder import find_page_passages
 from periplus.search.answering.query_answerer import QueryAnswerer
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from periplus.parse import TextBlock
 
 __all__ = ["CachedPage", "Searcher"]
+
+_TRACE_MS: Final = 10_000.0
+"""Time for a query that is traced."""
 
 
 class CachedPage(msgspec.Struct, frozen=True):
@@ -107,6 +111,17 @@ class Searcher:
         if session is None:
             return page, ()
         return page, find_page_passages(session, self._cards, page, tokens, self._settings.parse, end)
+
+    def trace(self, query: Query, key: int) -> tuple[ResultPage, DocumentTrace]:
+        """Return the answer to a query with all its results, and what became in it of the page with a key.
+
+        The time for a query does not limit it, only its work.
+        """
+        session = self._session
+        if session is None:
+            return self._answerer.answer(None, query, SearchLimits()), DocumentTrace(False)
+        settings = msgspec.structs.replace(self._settings.search, budget_ms=_TRACE_MS)
+        return trace_document(session, settings, self._cards, query, key)
 
     def weights(self) -> tuple[RankingWeight, ...]:
         """Return the weights of ranking."""

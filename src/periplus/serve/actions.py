@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from periplus.health import PartHealth
-from periplus.records import VisitReport
+from periplus.records import Query, VisitReport
 
 __all__ = [
     "Actions",
@@ -200,3 +200,5 @@ class Actions(NamedTuple):
     thumbnail: Callable[[int], bytes | None] | None = None
     """Return a thumbnail (WebP), by the fingerprint of the image's URL."""
     documents: DocumentsLike | None = None
+    why: Callable[[Query, str], Any] | None = None
+    """Return what became of the page with a URL in a query, as a record; raise `BadUrl` for an invalid one."""

@@ -22,6 +22,7 @@ from periplus.serve.api.query_counter import QueryCounter
 from periplus.serve.api.ratings import RatingHandlers
 from periplus.serve.api.searxng import SearxngHandlers
 from periplus.serve.api.status_api import ApiHandlers
+from periplus.serve.api.why_api import WhyHandlers
 from periplus.serve.api.write_api import WriteHandlers
 from periplus.serve.api_keys import ApiKeys
 from periplus.serve.connections.connection_guard import ConnectionGuard
@@ -125,12 +126,14 @@ def make_app(
     extras = PageExtras(lambda: trending.pages, settings.clicks, weather.available, has_thumbnail)
     results = ResultRenderer(searcher, renderer, executor.is_busy, extras, SlowQueryLog(settings))
     errors = ErrorHandlers(executor, pages)
+    why = WhyHandlers(executor, actions)
     groups = {
         "pages": pages,
         "api": api,
         "writes": WriteHandlers(actions, reporters),
         "ratings": RatingHandlers(auth, actions, settings.clicks, reporters),
-        "sites": SiteHandlers(executor, renderer, auth, actions, settings.submissions),
+        "sites": SiteHandlers(executor, renderer, auth, actions, settings.submissions, why),
+        "why": why,
         "publish": PublishHandlers(renderer, auth, actions, settings.upload_mb << 20),
         "weather": weather,
         "admin": admin,

@@ -65,6 +65,8 @@ _STUCK_SECONDS: Final = 6.0
 _MIN_SHARE: Final = 0.5
 """Share of the deadline that a search has to itself, however long it waited."""
 _STATISTICS_SECONDS: Final = 1.0
+_ALONE_SECONDS: Final = 60.0
+"""Time for a call that reads the store and the crawl."""
 _PROBE: Final = Query("first")
 _MAX_RETRY_SECONDS: Final = 30
 
@@ -157,6 +159,13 @@ class SearchExecutor:
             raise Overloaded("Another page is being looked up.", "Try again in a moment.")
         async with self._status_lock:
             return await call_in_thread(self._searcher.page_status, url)
+
+    async def run_alone(self, call: Callable[[], T]) -> T:
+        """Run a call that may take long, in a thread of its own; raise `Overloaded` while another one runs."""
+        if self._status_lock.locked():
+            raise Overloaded("Another page is being looked up.", "Try again in a moment.")
+        async with self._status_lock:
+            return await call_in_thread(call, seconds=_ALONE_SECONDS)
 
     async def cached(self, key: int) -> CachedPageLike | None:
         """Return the cached copy of a page; raise `Overloaded` when too many wait."""

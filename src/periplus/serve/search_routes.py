@@ -178,6 +178,17 @@ SEARCH_ROUTES: Final = (
     ),
     Route(
         "GET",
+        "/api/why",
+        "why.why",
+        "Return what became of a page in a query: its rank, or where it was lost, and what would change that",
+        ("search",),
+        parameters=(_Q, Parameter("url", "the URL of the page", text(2048, minLength=1), True), *_FILTERS[:7]),
+        responses={200: "a reason, a sentence and advice", 501: "not available on this server", 503: "overload"}
+        | INVALID
+        | TOO_MANY,
+    ),
+    Route(
+        "GET",
         "/api/statistics",
         "api.statistics",
         "Return the size of the index",

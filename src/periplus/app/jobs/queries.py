@@ -10,10 +10,10 @@ from periplus.files import open_data_folder
 from periplus.settings import Settings
 
 if TYPE_CHECKING:
-    from periplus.evaluate import Explanation
+    from periplus.evaluate import Explanation, QueryDiagnosis
     from periplus.records import Query, ResultPage
 
-__all__ = ["explain_rank", "search_folder"]
+__all__ = ["diagnose_query", "explain_rank", "search_folder"]
 
 
 def search_folder(folder: Path, settings: Settings, query: "Query", observer: Observer = SILENT) -> "ResultPage":
@@ -45,3 +45,17 @@ def explain_rank(
     open_data_folder(folder, create=False)
     compile_kernels(observer)
     return explain(folder, settings, url, words, language=language, safe=safe)
+
+
+def diagnose_query(
+    folder: Path, settings: Settings, query: "Query", url: str, observer: Observer = SILENT
+) -> "QueryDiagnosis":
+    """Return what became of a page in a query, and what would change it."""
+    if not query.words.strip():
+        raise BadInput("There are no words to look for.", "For example: periplus why tides https://example.org/.")
+    from periplus.evaluate import diagnose
+    from periplus.search import Searcher
+
+    searcher = Searcher.open(open_data_folder(folder, create=False), settings, may_be_empty=True)
+    compile_kernels(observer)
+    return diagnose(searcher, folder, settings, query, url)

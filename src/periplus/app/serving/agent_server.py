@@ -59,8 +59,10 @@ def _folder_api(folder: Path, settings: Settings, observer: Observer) -> "ApiCal
     """Return the API of a data folder, in this process; it follows new generations of the index."""
     from periplus.agents import AsgiCaller
     from periplus.app.kernel_compilation import compile_kernels
+    from periplus.evaluate import QueryDiagnosis, diagnose
+    from periplus.records import Query
     from periplus.search import Searcher
-    from periplus.serve import make_app
+    from periplus.serve import Actions, make_app
 
     searcher = Searcher.open(open_data_folder(folder, create=False), settings, may_be_empty=True)
     compile_kernels(observer)
@@ -73,4 +75,8 @@ def _folder_api(folder: Path, settings: Settings, observer: Observer) -> "ApiCal
         deadline=max(settings.serve.deadline, 5.0),
         access_log="",
     )
-    return AsgiCaller(make_app(searcher, own))
+
+    def why(query: Query, url: str) -> QueryDiagnosis:
+        return diagnose(searcher, folder, settings, query, url)
+
+    return AsgiCaller(make_app(searcher, own, Actions(why=why)))

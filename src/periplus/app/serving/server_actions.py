@@ -17,7 +17,7 @@ from periplus.settings import FetchSettings, Settings
 
 if TYPE_CHECKING:
     from periplus.crawl import CrawlControl, ThumbnailFiles
-    from periplus.records import FetchRecord, VisitReport
+    from periplus.records import FetchRecord, Query, VisitReport
     from periplus.serve import (
         Actions,
         ClickEvent,
@@ -75,6 +75,7 @@ def server_actions(folder: Path, searcher: Any, settings: Settings, submit: Subm
         documents=None if submit is not None else DocumentService(folder, searcher, settings, actions.check_publisher),
         has_thumbnail=actions.has_thumbnail,
         thumbnail=actions.thumbnail,
+        why=actions.why,
     )
 
 
@@ -85,12 +86,19 @@ class _FolderActions:
         from periplus.publish import ContentPublisher, Inbox
 
         self._submit = submit
+        self._settings = settings
         self._folder = folder
         self._searcher = searcher
         self._inbox = Inbox(folder)
         self._contents = ContentPublisher(folder, settings.parse, self._add)
         self._room = PublicationRoom(folder, settings)
         self._refused: tuple[float, str] = (0.0, "")
+
+    def why(self, query: "Query", url: str) -> Any:
+        """Return what became of a page in a query."""
+        from periplus.evaluate import diagnose
+
+        return diagnose(self._searcher, self._folder, self._settings, query, url)
 
     def publish(
         self, request: "PublishRequest", publisher: "Publisher | None" = None, file: "UploadedFile | None" = None

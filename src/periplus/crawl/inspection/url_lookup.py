@@ -12,6 +12,7 @@ import msgspec
 from periplus.crawl.crawl_snapshot import CrawlSnapshot, read_snapshot
 from periplus.crawl.outlinks import OutlinkExtractor
 from periplus.crawl.policies.host_table import HostTable
+from periplus.crawl.regions.regions import RegionTable
 from periplus.crawl.robots_cache import RobotsCache, robots_path
 from periplus.crawl.sharding.topology import read_topology, shard_dir
 from periplus.errors import BadUrl, NothingHere, PeriplusError
@@ -28,13 +29,16 @@ class UrlStatus(msgspec.Struct, frozen=True):
     """The state of one URL in a crawl."""
 
     state: str
-    """'fetched', 'waiting', 'under way', 'seen' (and not waiting), 'forbidden', 'unwanted', 'unseen' or 'no crawl'."""
+    """'fetched', 'waiting', 'under way', 'held' back as a trap, 'seen' (and not waiting), 'forbidden', 'unwanted',
+    'unseen' or 'no crawl'."""
     record: FetchRecord | None = None
     """The last fetch record, whatever its outcome."""
     before: int = 0
     """Queued URLs of the same host before it."""
     waiting: int = 0
     """Queued URLs of its host."""
+    region: str = ""
+    """The region of which URLs are held back, and why."""
 
 
 def url_status(folder: Path, settings: Settings, address: Address) -> UrlStatus:
@@ -51,6 +55,8 @@ def url_status(folder: Path, settings: Settings, address: Address) -> UrlStatus:
         return UrlStatus("no crawl")
     if any(_disallows(snapshot, settings, address) for _, snapshot in snapshots):
         return UrlStatus("forbidden")
+    if region := next((found for _, snapshot in snapshots if (found := _held_region(snapshot, address))), ""):
+        return UrlStatus("held", region=region)
     if any(load_frontier(*snapshot, settings).seen(address.key) for snapshot in snapshots):
         return UrlStatus("seen")
     wanted = any(_wants(snapshot, settings, address) for _, snapshot in snapshots)
@@ -110,6 +116,13 @@ def _is_busy(frontier: Frontier, address: Address) -> bool:
     frontier.requeue_in_flight()
     hosts = frontier.export_hosts([address.host])
     return bool(hosts) and any(entry.url == address.url for entry in hosts[0].queue)
+
+
+def _held_region(snapshot: CrawlSnapshot, address: Address) -> str:
+    """Return the name of the region that a URL is held back with, and why; '' if it is not."""
+    table = RegionTable(snapshot.regions)
+    name = table.region_of(address.url)
+    return next((f"{region.region} ({region.reason})" for region in table.held() if region.region == name), "")
 
 
 def _disallows(snapshot: CrawlSnapshot, settings: Settings, address: Address) -> bool:

@@ -15,7 +15,7 @@ from periplus.query import (
 from periplus.search.answering.search_backend import NamedFilter
 from periplus.text import language_name
 
-__all__ = ["explain_filters"]
+__all__ = ["explain_filters", "name_filter"]
 
 _MAX_QUOTED: Final = 4
 
@@ -29,7 +29,7 @@ def explain_filters(has_pages: Callable[[NamedFilter], bool], tree: Node, *, has
     empty = tuple(_note_empty(part) for part in filters if not has_pages(part))
     if empty or not filters or not has_words:
         return empty
-    return (f"None of the pages that pass {', '.join(map(_name, filters))} has these words.",)
+    return (f"None of the pages that pass {', '.join(map(name_filter, filters))} has these words.",)
 
 
 def _required_filters(node: Node) -> Iterator[NamedFilter]:
@@ -43,7 +43,7 @@ def _required_filters(node: Node) -> Iterator[NamedFilter]:
         yield node
 
 
-def _name(part: NamedFilter) -> str:
+def name_filter(part: NamedFilter) -> str:
     """Return a filter as it is typed."""
     if isinstance(part, Site):
         return f"site:{part.host}{part.path}"[:80]

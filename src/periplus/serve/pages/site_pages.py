@@ -9,11 +9,12 @@ from starlette.responses import Response
 from periplus.errors import BadUrl
 from periplus.records import VisitReport
 from periplus.serve.actions import Actions
+from periplus.serve.api.why_api import WhyHandlers
 from periplus.serve.middleware.auth import Authenticator
 from periplus.serve.pages.page_templates import PageRenderer
 from periplus.serve.request_bodies import read_form
 from periplus.serve.search_executor import SearchExecutor
-from periplus.serve.search_request import parse_parameters
+from periplus.serve.search_request import parse_page_request, parse_parameters
 from periplus.serve.workers.blocking_calls import call_in_thread
 
 __all__ = ["SiteHandlers"]
@@ -45,7 +46,9 @@ class SiteHandlers:
         auth: Authenticator,
         actions: Actions,
         submissions: bool,
+        why: WhyHandlers,
     ) -> None:
+        self._why = why
         self._executor = executor
         self._renderer = renderer
         self._auth = auth
@@ -78,15 +81,20 @@ class SiteHandlers:
         return self._form(request, submitted=url)
 
     async def why_not(self, request: Request) -> Response:
-        """Show whether a page is in the index, and if not, why."""
-        url = parse_parameters(request.scope["query_string"]).get("url", "").strip()[:_MAX_URL_LENGTH]
-        status, error = None, ""
+        """Show whether a page is in the index, and if not, why; with a query, what became of the page in it."""
+        parameters = parse_parameters(request.scope["query_string"])
+        url = parameters.get("url", "").strip()[:_MAX_URL_LENGTH]
+        asked = parse_page_request(parameters)
+        status, found, error = None, None, ""
         if url:
+            address = url if "://" in url else f"https://{url}"
             try:
-                status = await self._executor.page_status(url if "://" in url else f"https://{url}")
+                status = await self._executor.page_status(address)
+                if asked.query.words and self._actions.why is not None:
+                    found = await self._why.diagnose(asked.query, address)
             except BadUrl:
                 error = "This is not the address of a web page."
-        variables = {"url": url, "page": status, "error": error}
+        variables = {"url": url, "page": status, "error": error, "asked": asked, "found": found}
         reason = _REASONS.get(status.reason, "") if status else ""
         http_status = 400 if error else 200
         return self._renderer.response("why_not.html", http_status, None, request, reason=reason, **variables)
