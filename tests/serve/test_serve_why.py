@@ -34,6 +34,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Any:
     def why(query: Query, url: str) -> Any:
         return diagnose(searcher, folder, Settings(), query, url)
 
+    why(Query("fire"), "https://coast.example/salt")  # loads the kernels, which may take longer than a request
     return make_app(searcher, ServeSettings(threads=2, deadline=60.0), Actions(why=why))
 
 
