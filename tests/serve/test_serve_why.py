@@ -57,9 +57,9 @@ def test_invalid_requests_are_named(app: Any, target: str) -> None:
 
 def test_the_page_works_without_scripts(app: Any) -> None:
     results = get(app, "/search?q=fire&safesearch=1").text
-    form = results[results.index("Not what you expected?") :]
-    assert 'action="/why-not"' in form
-    assert 'name="q" value="fire"' in form
+    assert 'href="/why-not?q=fire&amp;safesearch=1">Not what you expected?' in results
+    form = get(app, "/why-not?q=fire&safesearch=1").text
+    assert 'name="q" type="text" maxlength="2000" value="fire"' in form
     assert 'name="safesearch" value="1"' in form
     page = get(app, "/why-not?q=%2Bfire+%3Cb%3E&url=coast.example/salt").text
     assert "It does not have" in page
