@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-traps bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-frontier bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-pagerank-shards bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-sandbox bench-bombs bench-cluster-answers bench-cluster-crawl bench-partitioning bench-scale scale-page bench-cluster-serving demo-cluster demo-sites bench-cluster bench-cluster-kills bench-geo bench-sites bench-agents bench-docs-crawl bench-documents
+.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-traps bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-frontier bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-pagerank-shards bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-sandbox bench-bombs bench-cluster-answers bench-cluster-crawl bench-partitioning bench-scale scale-page bench-cluster-serving demo-cluster demo-sites bench-cluster bench-cluster-kills bench-geo bench-sites bench-agents bench-docs-crawl bench-documents bench-rules
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -134,6 +134,9 @@ bench-cluster-kills: $(DEV_READY) ## kill crawl shards, nodes, coordinator, buil
 
 bench-faults: $(DEV_READY) ## power cuts, failing calls and damaged files for every operation and file kind (CUTS=30 FAULTS=10 FLIPS=200 ARGS=)
 	@$(BIN)/python bench/faults.py --cuts $(or $(CUTS),30) --faults $(or $(FAULTS),10) --flips $(or $(FLIPS),200) $(ARGS)
+
+bench-rules: $(DEV_READY) ## queries with a thousand blocked hosts beside the same without rules (DOCUMENTS=60000 ROUNDS=5 ARGS=)
+	@$(BIN)/python bench/rules.py $(if $(DOCUMENTS),--documents $(DOCUMENTS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(ARGS)
 
 bench-live: $(DEV_READY) ## delay between publishing a page and finding it (DOCUMENTS=20000)
 	@$(BIN)/python bench/live.py $(if $(DOCUMENTS),--documents $(DOCUMENTS))

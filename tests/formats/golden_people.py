@@ -15,6 +15,7 @@ from periplus.evaluate.experiment import Evaluation, Result
 from periplus.evaluate.report import record_quality
 from periplus.health import part
 from periplus.publish import ContentFiles, ContentPublisher, DeletionList, Inbox, Publication
+from periplus.result_rules import RuleStore
 from periplus.serve.api_keys import ApiKeys
 from periplus.settings import Settings
 from periplus.signals import Click, Judgement, read_clicks, read_judgements, write_click, write_judgement
@@ -58,6 +59,20 @@ def read_published(folder: Path) -> Any:
     files = ContentFiles(folder)
     names = sorted(path.stem for path in folder.glob("published/*/*.json"))
     return [[plain(files.find(name)), (files.read(name) or b"").decode()] for name in names]
+
+
+def write_rules(folder: Path) -> None:
+    """Store two rule sets, one of them for everybody."""
+    store = RuleStore(folder)
+    store.add("---\nname: Farms\n---\n*://*.farm.test/*\nraise light.test 4\n", name="mine")
+    store.set_server_ids([store.add("! name: Light first\n$boost=3,site=light.test\n$discard\n").id])
+
+
+def read_rules(folder: Path) -> Any:
+    """Return both."""
+    store = RuleStore(folder)
+    ids = sorted({path.stem for path in (folder / "rules").glob("*.json")} - {"server"})
+    return {"server": list(store.server_ids()), "sets": [plain(store.get(own)) for own in ids]}
 
 
 def write_inbox(folder: Path) -> None:
@@ -137,6 +152,7 @@ FORMATS = (
     GoldenFormat(
         "published", write_published, read_published, tolerant=("published/urls/*",), unnumbered=("published/*/*",)
     ),
+    GoldenFormat("rules", write_rules, read_rules),
     GoldenFormat("inbox", write_inbox, read_inbox, tolerant=("inbox/*",)),
     GoldenFormat("signals", write_signals, read_signals, tolerant=("*.jsonl",)),
     GoldenFormat(

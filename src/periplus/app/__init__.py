@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from periplus.app.jobs.model_training import ModelList, learn_to_rank, list_ranking_models, use_ranking_model
     from periplus.app.jobs.page_import import import_files, import_proxy_logs
     from periplus.app.jobs.queries import diagnose_query, explain_rank, search_folder
+    from periplus.app.jobs.rule_jobs import add_rules, find_rules, set_server_rules
     from periplus.app.jobs.seed_lists import read_seeds
     from periplus.app.jobs.site_evaluation import evaluate_sites
     from periplus.app.jobs.store_jobs import index_archive, store_statistics, trim_store
@@ -146,6 +147,7 @@ __all__ = [
     "SiteDemo",
     "SiteDemoAnswer",
     "SiteReport",
+    "add_rules",
     "api_keys",
     "apply_deletions",
     "average_gains",
@@ -171,6 +173,7 @@ __all__ = [
     "export_terms",
     "fetch_embedding_model",
     "fetch_service",
+    "find_rules",
     "format_amount",
     "format_hours",
     "import_files",
@@ -212,6 +215,7 @@ __all__ = [
     "serve_fake_web",
     "serve_folder",
     "server_actions",
+    "set_server_rules",
     "site_report",
     "stop_on_signal",
     "store_statistics",
@@ -260,6 +264,7 @@ _OWN: Final = {
         "resize_crawl",
         "run_crawl",
     ),
+    "jobs.rule_jobs": ("add_rules", "find_rules", "set_server_rules"),
     "jobs.deletion_jobs": (
         "DeletionReport",
         "apply_deletions",

@@ -27,6 +27,7 @@ from periplus.cli.commands.store import store
 from periplus.cli.commands.up import up
 from periplus.cli.commands.web import web
 from periplus.cli.queries.mcp import mcp
+from periplus.cli.queries.rules_command import rules
 from periplus.cli.queries.why import why
 from periplus.cli.site_command import site
 from periplus.errors import PeriplusError
@@ -85,6 +86,7 @@ app.command("mcp")(mcp)
 app.add_typer(cluster, name="cluster")
 app.add_typer(site, name="site")
 app.add_typer(keys, name="keys")
+app.add_typer(rules, name="rules")
 app.command("explain", cls=QueryCommand)(explain)
 app.command("why")(why)
 app.add_typer(evaluate, name="evaluate")

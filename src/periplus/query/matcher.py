@@ -73,16 +73,17 @@ def describe_plan(prepared: QueryPlan) -> str:
 
 def find_candidates(index: Index, prepared: QueryPlan, k: int, budget: QueryBudget | None = None) -> Candidates:
     """Return the `k` best documents of the index; what is not matched within the budget is left out."""
-    budget = budget or QueryBudget()
+    budget, rules = budget or QueryBudget(), prepared.rules
     found: list[match.MatchResult] = []
     for segment in index.segments:
         given = given_sets(segment, prepared.filters, budget)
-        if given is None or (found and budget.late()):
+        lists = segment.pinned_postings if rules is None else rules.postings(segment, budget.late)
+        if given is None or lists is None or (found and budget.late()):
             break
         plan = plan_segment(segment, prepared, given)
         scratch = _SCRATCH.get(len(segment.live), plan, max(1, k))
         limit = max(1, budget.work_left)
-        found.append(match.match(segment.pinned_postings, plan, scratch, max(1, k), _COUNT_BLOCKS, budget.late, limit))
+        found.append(match.match(lists, plan, scratch, max(1, k), _COUNT_BLOCKS, budget.late, limit))
     whole = len(found) == len(index.segments) and all(part.whole for part in found)
     return _merge(found, k, partial=not whole)
 

@@ -11,6 +11,7 @@ from periplus.query.fixed_phrases import FixedPair, fixed_pairs
 from periplus.query.forms.term_forms import Restriction, excluded_terms
 from periplus.query.query_tree import EVERYWHERE, Filter
 from periplus.query.term_lookups import TermLookup, TermRows, TermSet
+from periplus.result_rules import ActiveRules
 
 __all__ = ["Leaf", "PhrasePlan", "QueryPlan", "QueryWord", "Scoring"]
 
@@ -93,6 +94,8 @@ class QueryPlan(NamedTuple):
     """The documents that it names, the surest first."""
     fixed: tuple[FixedPair, ...] | None = None
     """Neighbouring words that are a fixed phrase, where a broker has looked them up."""
+    rules: ActiveRules | None = None
+    """What is blocked, raised and lowered."""
 
     @property
     def best_score(self) -> float:

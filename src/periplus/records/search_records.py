@@ -52,6 +52,8 @@ class Query(msgspec.Struct, frozen=True):
     """Own fields whose values are counted over all matches."""
     every_word: bool = False
     """Whether a result has to have all words; so it has where results are sorted."""
+    rules: tuple[str, ...] = ()
+    """The ids of rule sets that block, raise and lower pages, besides those of the server."""
 
 
 class SearchLimits(NamedTuple):

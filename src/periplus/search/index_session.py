@@ -13,11 +13,12 @@ from periplus.index import Index, read_schema
 from periplus.query import ParsedQuery, QueryPlan, Synonyms, alternative_words
 from periplus.rank import Ranker, open_external_signals
 from periplus.records import Query
+from periplus.result_rules import RuleStore
 from periplus.search.link_queries import resolve_links
 from periplus.search.presentation.stored_fields import DocumentCache
 from periplus.search.presentation.verticals import list_verticals
 from periplus.search.ranking_weights import change_weights
-from periplus.search.request_filters import add_filters, filter_notes
+from periplus.search.request_filters import add_filters, filter_notes, with_rules
 from periplus.search.rewriting.unfinished_word import unfinished_word
 from periplus.search.suggester import Suggester
 from periplus.settings import Settings
@@ -82,6 +83,7 @@ class IndexSession:
         self.fields = read_schema(index.folder)
         """The own fields of documents, as they are declared."""
         self._settings = settings
+        self._rules: RuleStore = before._rules if before else RuleStore(index.folder.parent)
 
     def with_weights(self, weights: Mapping[str, float]) -> "IndexSession":
         """Return a session that ranks by other weights; raise `BadInput` for those that cannot be."""
@@ -102,7 +104,7 @@ class IndexSession:
         plan = self.ranker.plan(filtered, notes, unfinished_word(query), verbatim=query.verbatim)
         if alternatives := alternative_words(tree):
             plan = plan._replace(alternatives=alternatives)
-        return self.synonyms.expand(self.index, plan, tree)
+        return with_rules(self.synonyms.expand(self.index, plan, tree), query, self._rules)
 
     def parts(self) -> IndexParts:
         """Return what the index consists of."""

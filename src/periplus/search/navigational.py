@@ -15,6 +15,7 @@ from periplus.hashing import fingerprint
 from periplus.index import Index, Segment, squeeze_site_name
 from periplus.query import BagOfWords, Node
 from periplus.records import Hit, PageFlag, Query
+from periplus.result_rules import ActiveRules
 
 if TYPE_CHECKING:
     from periplus.search.rerank import RerankedCandidates
@@ -72,11 +73,17 @@ def site_name(tree: Node | None, query: Query) -> SiteName | None:
     return SiteName(name, len(words)) if name else None
 
 
-def find_home_page(index: Index, site: SiteName) -> HomePage | None:
-    """Return the home page of the site that has a name, the best known if several have it."""
+def find_home_page(index: Index, site: SiteName, rules: ActiveRules | None = None) -> HomePage | None:
+    """Return the home page of the site that has a name, the best known if several have it; none that rules block."""
     key = np.uint64(fingerprint(site.name.encode("utf-8", "replace")))
     pages = [page for number, segment in enumerate(index.segments) for page in _pages_of(segment, number, key, site)]
+    if rules is not None:
+        pages = [page for page in pages if _is_allowed(rules, index.segments[page.segment], page.document)]
     return max(pages, key=home_page_order, default=None)
+
+
+def _is_allowed(rules: ActiveRules, segment: Segment, document: int) -> bool:
+    return bool(rules.are_allowed(segment, np.array([document], np.int32))[0])
 
 
 def home_page_order(page: HomePage) -> tuple[bool, float, str]:

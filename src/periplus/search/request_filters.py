@@ -3,11 +3,12 @@
 import time
 from typing import Final
 
-from periplus.query import And, ContentType, DateRange, Language, Node, Or, Site, Vertical
+from periplus.query import And, ContentType, DateRange, Language, Node, Or, QueryPlan, Site, Vertical
 from periplus.records import Query
+from periplus.result_rules import RuleStore
 from periplus.text import is_language
 
-__all__ = ["add_filters", "filter_notes", "is_site_search"]
+__all__ = ["add_filters", "filter_notes", "is_site_search", "with_rules"]
 
 _NO_END: Final = 1 << 30
 _DAY: Final = 86_400
@@ -35,6 +36,17 @@ def filter_notes(query: Query) -> tuple[str, ...]:
     if not query.language or is_language(query.language):
         return ()
     return (f"lang:{query.language[:20]} was ignored: it is not a language code that Periplus knows.",)
+
+
+def with_rules(plan: QueryPlan, query: Query, store: RuleStore | None, *, blocks_only: bool = False) -> QueryPlan:
+    """Return a plan with the rules of its query and those of the server; unknown ones are noted."""
+    if store is None:
+        unknown, rules = len(query.rules), None
+    else:
+        rules, unknown = store.activate(query.rules, blocks_only=blocks_only)
+    if unknown:
+        plan = plan._replace(notes=(*plan.notes, "The rules of this search are not on this server: they do not count."))
+    return plan if rules is None else plan._replace(rules=rules)
 
 
 def is_site_search(query: Query) -> bool:

@@ -4,7 +4,7 @@ Runs once for a query, over the rows of all shards (`merge_shards`). It needs no
 measured where the documents are, and whatever is relative to the other candidates is computed here.
 """
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -113,6 +113,8 @@ def _order_by_features(
     if not depth:
         return np.arange(count), retrieved.scores[:count]
     shares = model.scorer.score_candidates(retrieved.features[:depth], similar=not fused)
+    if len(retrieved.factors):
+        shares = _multiply(shares, retrieved.factors[:depth])
     order = np.argsort(-shares, kind="stable")
     scores = (shares[order] * retrieved.best_score).astype(np.float32)
     if depth == count:
@@ -147,10 +149,18 @@ def _fuse(
     least = last if len(rows) >= settings.candidates else min(last, 0.0)
     similarities = near.similarities[joined] if near is not None else retrieved.similarities[:0]
     points = embedding_points(scores, retrieved.similarities[rows], similarities, settings)
+    if len(retrieved.factors):
+        others = near.factors[joined] if near is not None and len(near.factors) else np.ones(len(joined), np.float32)
+        points = _multiply(points, np.concatenate((retrieved.factors[rows], others)))
     rows = np.concatenate((rows, count + np.array(joined, np.int64)))
     scores = np.concatenate((scores, np.full(len(joined), least, np.float32))) + points
     order = np.argsort(-scores, kind="stable")
     return rows[order], scores[order], points[order], pool
+
+
+def _multiply(scores: npt.NDArray[Any], factors: Floats) -> npt.NDArray[Any]:
+    """Return scores raised and lowered by factors; one below 0 is divided, so that a factor above 1 raises it too."""
+    return np.where(scores >= 0, scores * factors, scores / factors).astype(scores.dtype)
 
 
 def _static_rank(retrieved: RetrievedCandidates, row: int) -> float:

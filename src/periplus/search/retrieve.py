@@ -18,6 +18,7 @@ from periplus.query import (
 )
 from periplus.rank import FEATURES, Ranker, Similarities
 from periplus.records import Candidates
+from periplus.result_rules import ActiveRules
 from periplus.search.column_reader import read_columns
 from periplus.search.navigational import HomePage, SiteName, find_home_page
 
@@ -42,6 +43,8 @@ class NearestDocuments(NamedTuple):
     static: npt.NDArray[np.float32]
     """Static rank of each; empty unless the query may name a site."""
     similarities: npt.NDArray[np.float32]
+    factors: npt.NDArray[np.float32] = _NO_RANKS
+    """As those of the candidates."""
 
 
 class RetrievedCandidates(NamedTuple):
@@ -79,6 +82,8 @@ class RetrievedCandidates(NamedTuple):
     similarities: npt.NDArray[np.float32] | None
     """Cosine of each candidate's embedding and the query's, nan for none; None where embeddings take no part."""
     nearest: NearestDocuments | None
+    factors: npt.NDArray[np.float32] = _NO_RANKS
+    """What rules multiply the scores of candidates by, as `scores` are already; empty where no rule does."""
 
 
 class BrokerNeeds(NamedTuple):
@@ -114,12 +119,15 @@ def retrieve(
     if model.depth and plan.words:
         candidates = _add_named(ranker, plan, candidates)
     segments, documents, scores = candidates[:3]
+    factors = _read_factors(index, plan, segments, documents)
     if model.depth and plan.words:
         best = candidates._replace(
-            segments=segments[: model.depth], documents=documents[: model.depth], scores=scores[: model.depth]
+            segments=segments[: model.depth],
+            documents=documents[: model.depth],
+            scores=scores[: model.depth] / factors[: model.depth] if len(factors) else scores[: model.depth],
         )
         features = ranker.measure_features(plan, best, *(needs or ()))
-    home = find_home_page(index, site_name) if site_name else None
+    home = find_home_page(index, site_name, plan.rules) if site_name else None
     ranked = site_name is not None and not len(features)
     keys, days, static = _read_stored(index, segments, documents, dated=dated, ranked=ranked)
     late = ranker.embeddings is not None and budget is not None and budget.skips("embeddings")
@@ -139,7 +147,8 @@ def retrieve(
         static,
         home,
         similarities.candidates if similarities else None,
-        _nearest(index, similarities, dated=dated, ranked=site_name is not None) if similarities else None,
+        _nearest(index, plan, similarities, dated=dated, ranked=site_name is not None) if similarities else None,
+        factors,
     )
 
 
@@ -187,10 +196,44 @@ def _compare_embeddings(
     return ranker.embeddings.compare(plan, candidates, order, len(features), checked=checked)
 
 
-def _nearest(index: Index, similarities: Similarities, *, dated: bool, ranked: bool) -> NearestDocuments:
+def _nearest(
+    index: Index, plan: QueryPlan, similarities: Similarities, *, dated: bool, ranked: bool
+) -> NearestDocuments:
+    if plan.rules is not None:
+        allowed = _are_allowed(index, plan.rules, similarities.segments, similarities.documents)
+        similarities = similarities._replace(
+            segments=similarities.segments[allowed],
+            documents=similarities.documents[allowed],
+            nearest=similarities.nearest[allowed],
+        )
     segments, documents = similarities.segments, similarities.documents
     keys, days, static = _read_stored(index, segments, documents, dated=dated, ranked=ranked)
-    return NearestDocuments(segments, documents, keys, days, static, similarities.nearest)
+    factors = _read_factors(index, plan, segments, documents)
+    return NearestDocuments(segments, documents, keys, days, static, similarities.nearest, factors)
+
+
+def _are_allowed(
+    index: Index, rules: ActiveRules, segments: npt.NDArray[np.int32], documents: npt.NDArray[np.int32]
+) -> npt.NDArray[np.bool_]:
+    """Return which documents rules do not block."""
+    allowed = np.ones(len(documents), np.bool_)
+    for number in set(segments.tolist()):
+        own = segments == number
+        allowed[own] = rules.are_allowed(index.segments[number], documents[own])
+    return allowed
+
+
+def _read_factors(
+    index: Index, plan: QueryPlan, segments: npt.NDArray[np.int32], documents: npt.NDArray[np.int32]
+) -> npt.NDArray[np.float32]:
+    """Return what rules multiply the scores of documents by; empty where no rule raises or lowers."""
+    if plan.rules is None or not plan.rules.scores:
+        return _NO_RANKS
+    factors = np.ones(len(documents), np.float32)
+    for number in set(segments.tolist()):
+        own = segments == number
+        factors[own] = plan.rules.factors(index.segments[number], documents[own])
+    return factors
 
 
 def _add_named(ranker: Ranker, plan: QueryPlan, candidates: Candidates) -> Candidates:
@@ -201,7 +244,11 @@ def _add_named(ranker: Ranker, plan: QueryPlan, candidates: Candidates) -> Candi
     if not plan.named:
         return candidates
     own = np.array([named[:2] for named in plan.named], np.int32)
+    if plan.rules is not None:
+        own = own[_are_allowed(ranker.index, plan.rules, own[:, 0], own[:, 1])]
     own_scores = np.array([ranker.first_stage_score(plan, *pair) for pair in own.tolist()], np.float32)
+    factors = _read_factors(ranker.index, plan, own[:, 0], own[:, 1])
+    own_scores = own_scores * factors if len(factors) else own_scores
     order = np.lexsort((own[:, 1], own[:, 0], -own_scores))
     rest, others = np.ones(len(candidates.documents), np.bool_), 0
     for segment, document in own.tolist():

@@ -13,6 +13,7 @@ from periplus.errors import NothingHere
 from periplus.index import Index
 from periplus.publish import DeletionList
 from periplus.records import FetchRecord, Query, ResultPage, SearchLimits
+from periplus.result_rules import RuleStore
 from periplus.search.answering.document_trace import DocumentTrace, trace_document
 from periplus.search.answering.index_backend import IndexBackend
 from periplus.search.answering.passage_finder import find_page_passages
@@ -59,6 +60,8 @@ class Searcher:
         self._cards = CardReader(folder, settings.store)
         self._answerer = QueryAnswerer(settings.search)
         self._deleted = DeletionList(folder)
+        self._rules = RuleStore(folder)
+        self._server_rules = self._rules.server_ids()
         after = settings.search.popular_after
         self._popular = PopularQueries(folder / "popular", after) if after else None
         self.refresh()
@@ -74,20 +77,24 @@ class Searcher:
     def refresh(self) -> bool:
         """Open the newest generation of the index, newer external signals, or its first vectors of the encoder.
 
-        Return whether there was any of them.
+        Return whether there was any of them, or the rules for everybody have changed.
         """
         with self._lock:
-            try:
-                before = self._session
-                changed = before is None or before.index.has_newer_generation()
-                if before is not None and not changed and not before.signals.stale and not before.ranker.stale:
-                    return False
-                current = before.index if before else None
-                index = Index.open(self._folder, previous=current) if current is None or changed else current
-                self._session = IndexSession(index, self._settings, before, self._popular)
-            except NothingHere:
+            rules, self._server_rules = self._server_rules, self._rules.server_ids()
+            return self._open_newest() or rules != self._server_rules
+
+    def _open_newest(self) -> bool:
+        try:
+            before = self._session
+            changed = before is None or before.index.has_newer_generation()
+            if before is not None and not changed and not before.signals.stale and not before.ranker.stale:
                 return False
-            return True
+            current = before.index if before else None
+            index = Index.open(self._folder, previous=current) if current is None or changed else current
+            self._session = IndexSession(index, self._settings, before, self._popular)
+        except NothingHere:
+            return False
+        return True
 
     def statistics(self) -> SearchStatistics:
         """Return how much there is to search."""

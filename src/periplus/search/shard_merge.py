@@ -54,6 +54,7 @@ def merge_shards(parts: Sequence[RetrievedCandidates]) -> RetrievedCandidates:
         max(homes, key=home_page_order, default=None),
         similarities,
         _merge_nearest(parts, offsets),
+        _merge_column([part.factors for part in parts], order),
     )
 
 

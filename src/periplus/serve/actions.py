@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from periplus.health import PartHealth
 from periplus.records import Query, VisitReport
+from periplus.serve.rules.rule_protocols import RulesLike
 
 __all__ = [
     "Actions",
@@ -202,3 +203,5 @@ class Actions(NamedTuple):
     documents: DocumentsLike | None = None
     why: Callable[[Query, str], Any] | None = None
     """Return what became of the page with a URL in a query, as a record; raise `BadUrl` for an invalid one."""
+    rules: RulesLike | None = None
+    """The rule sets that people and the operator have written."""

@@ -49,6 +49,7 @@ from periplus.serve.publishing.publish_pages import PublishHandlers
 from periplus.serve.response_cache import ResponseCache
 from periplus.serve.routes import ROUTES
 from periplus.serve.routing import make_routes
+from periplus.serve.rules.rule_pages import RuleHandlers
 from periplus.serve.search_executor import STUCK, SearchExecutor
 from periplus.serve.search_request import seems_expensive
 from periplus.serve.server_metrics import Metrics
@@ -139,6 +140,7 @@ def make_app(
         "admin": admin,
         "passages": PassageHandlers(searcher, executor),
         "documents": DocumentHandlers(actions.documents, executor, settings.documents_mb << 20),
+        "rules": RuleHandlers(actions.rules, renderer, auth),
         "searxng": SearxngHandlers(executor, settings.rate > 0),
     }
 

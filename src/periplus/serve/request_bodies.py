@@ -22,10 +22,10 @@ _MAX_DIGITS: Final = 20
 _FORM: Final = "application/x-www-form-urlencoded"
 
 
-async def read_json(request: Request, kind: type[T]) -> T:
+async def read_json(request: Request, kind: type[T], limit: int = MAX_BODY_BYTES) -> T:
     """Return a JSON body as `kind`; raise `BadInput` if it is not one. Pages of other sites cannot send this type."""
     _check_type(request, "application/json")
-    body = await _read(request)
+    body = await _read(request, limit)
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

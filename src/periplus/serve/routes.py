@@ -8,6 +8,7 @@ from typing import Final
 
 from periplus.serve.document_routes import DOCUMENT_ROUTES
 from periplus.serve.route_records import INVALID, TOO_MANY, Access, Parameter, Route, object_schema, text
+from periplus.serve.rules.rule_routes import RULE_ROUTES
 from periplus.serve.search_routes import SEARCH_ROUTES
 
 __all__ = ["ROUTES"]
@@ -239,6 +240,7 @@ _ADMIN: Final = (
 
 ROUTES: Final = (
     *SEARCH_ROUTES,
+    *RULE_ROUTES,
     *_WRITES,
     *DOCUMENT_ROUTES,
     *_PAGES,

@@ -17,6 +17,7 @@ __all__ = [
     "MAX_COUNT",
     "MAX_QUERY_LENGTH",
     "MAX_START",
+    "OWN_RULES",
     "PAGE_SIZE",
     "TABS",
     "TIME_RANGES",
@@ -78,6 +79,9 @@ _UNPRINTABLE: Final = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]
 _LANGUAGE: Final = re.compile(r"[a-z]{2,8}")
 _LOCALE: Final = re.compile(r"[a-z]{2}")
 _SITE: Final = re.compile(r"[a-z0-9.\-]{1,253}")
+_RULES: Final = re.compile(r"[0-9a-f]{32}(?:,[0-9a-f]{32}){0,3}")
+OWN_RULES: Final = "own_rules"
+"""The parameter that stands for the cookie of rules."""
 
 
 class SearchRequest(msgspec.Struct, frozen=True):
@@ -94,6 +98,8 @@ class SearchRequest(msgspec.Struct, frozen=True):
     """A key of `TIME_RANGES`, or ''."""
     locale: str = ""
     """The interface language that was requested by `hl`, or ''."""
+    rules: str = ""
+    """The ids of rule sets that were requested by `rules`, separated by commas; '' for those of the browser."""
 
 
 def parse_parameters(query_string: bytes) -> dict[str, str]:
@@ -141,6 +147,8 @@ def parse_api_request(parameters: Mapping[str, str]) -> SearchRequest:
     ):
         if value and value not in choices:
             raise BadInput(f"{name} is invalid.", f"Use one of {', '.join(choices)}.")
+    if parameters.get("rules", "") and not _RULES.fullmatch(parameters["rules"]):
+        raise BadInput("rules is invalid.", "Use the id of a rule set, 32 hexadecimal digits; several with commas.")
     return _with_filters(parameters, Query(words, start, size, explain, safe=safe), truncated, 0)
 
 
@@ -158,6 +166,8 @@ def _with_filters(parameters: Mapping[str, str], query: Query, truncated: bool, 
     time_range = parameters.get("time_range", "") if parameters.get("time_range", "") in TIME_RANGES else ""
     tab = parameters.get("tab", "") if parameters.get("tab", "") in TABS else _tab_of_categories(parameters)
     locale = parameters.get("hl", "").lower()
+    rules = parameters.get("rules", "") if _RULES.fullmatch(parameters.get("rules", "")) else ""
+    own_rules = rules or parameters.get(OWN_RULES, "")
     query = msgspec.structs.replace(
         query,
         language=language if _LANGUAGE.fullmatch(language) and language not in _ANY_LANGUAGE else "",
@@ -167,6 +177,7 @@ def _with_filters(parameters: Mapping[str, str], query: Query, truncated: bool, 
         having=tab if tab in _FEATURE_TABS else "",
         folded=parameters.get("similar", "") != "1",
         verbatim=parameters.get("verbatim", "") == "1",
+        rules=tuple(own_rules.split(",")) if _RULES.fullmatch(own_rules) else (),
         as_you_type=parameters.get("as_you_type", "") == "1" and not parameters.get("q", "")[-1:].isspace(),
         filter=parameters.get("filter", "")[:MAX_QUERY_LENGTH].strip(),
         sort=parameters.get("sort", "")[:_MAX_FIELD].strip(),
@@ -182,6 +193,7 @@ def _with_filters(parameters: Mapping[str, str], query: Query, truncated: bool, 
         tab,
         time_range,
         locale if _LOCALE.fullmatch(locale) else "",
+        rules,
     )
 
 
@@ -206,6 +218,7 @@ _NAMES: Final = (
     "similar",
     "verbatim",
     "hl",
+    "rules",
 )
 
 
@@ -224,6 +237,7 @@ def request_url(request: SearchRequest, **changes: str | int) -> str:
         "" if query.folded else 1,
         1 if query.verbatim else "",
         request.locale,
+        request.rules,
     )
     parameters = dict(zip(_NAMES, values, strict=True)) | changes
     return "/search?" + "&".join([f"{name}={_quoted(value)}" for name, value in parameters.items() if value])

@@ -24,6 +24,11 @@ _FILTERS: Final = (
     Parameter("sort", "the field to sort by: price:asc or price:desc", text(100)),
     Parameter("facets", "fields whose values are counted over all matches, separated by commas", text(500)),
     Parameter("match", "all: a result has every word; so it has with sort", {"type": "string", "enum": ["any", "all"]}),
+    Parameter(
+        "rules",
+        "ids of rule sets from /api/rules, separated by commas, that block, raise and lower pages",
+        text(131, pattern="^[0-9a-f]{32}(,[0-9a-f]{32}){0,3}$"),
+    ),
     Parameter("as_you_type", "1 if the last word may be unfinished: a prefix", {"type": "string", "enum": ["0", "1"]}),
 )
 _PAGE: Final = (

@@ -196,6 +196,7 @@ FILE_KINDS: Final = (
     FileKind("other", "popular/salt-*", "all bytes, after them", _READ, _STARTED_ANEW, check_salt),
     FileKind("other", "popular/marks-*.log", "each record", _READ, _LINES_LEFT_OUT, check_marks),
     FileKind("other", "popular/seen-*.log", "none: of an earlier version", "never", "none"),
+    FileKind("other", "rules/*.json", _JSON, _READ, "rules have to be added again", is_json(1, 1)),
     FileKind("other", "health/*.json", _JSON, _READ, _STARTED_ANEW, is_json(1, 1)),
     FileKind("other", "site/metrics-*.jsonl", _LINE, _READ, _LINES_LEFT_OUT, is_json_lines(1)),
     FileKind("other", "site/status.json", _JSON, _READ, _STARTED_ANEW, is_json(1, 1)),

@@ -29,16 +29,18 @@ def open_broker_server(folder: Path, settings: Settings, table: Path, key: "Clus
     table: the file of the serving table; beside it, its version is written once it is used.
     """
     from periplus.cluster import Broker, TableReader
+    from periplus.result_rules import RuleStore
     from periplus.serve import Actions, ApiKeys, ServerResources
 
     def on_table(version: int) -> None:
         write_atomically(table.with_suffix(OPENED_SUFFIX), str(version).encode())
 
-    broker = Broker(TableReader.of_file(table), key, settings, on_table)
+    rules = RuleStore(folder)
+    broker = Broker(TableReader.of_file(table), key, settings, on_table, rules)
     keys = ApiKeys(open_data_folder(folder, create=True))
     keys.ensure_file()
     actions = _BrokerActions(broker)
-    return ServerResources(broker, Actions(publish=actions.publish, unpublish=actions.unpublish), keys)
+    return ServerResources(broker, Actions(publish=actions.publish, unpublish=actions.unpublish, rules=rules), keys)
 
 
 def serve_broker(

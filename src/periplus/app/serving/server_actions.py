@@ -56,6 +56,7 @@ def server_actions(folder: Path, searcher: Any, settings: Settings, submit: Subm
 
     submit: where published pages go, besides the inbox of the folder.
     """
+    from periplus.result_rules import RuleStore
     from periplus.serve import Actions
 
     actions = _FolderActions(folder, searcher, settings, submit)
@@ -76,6 +77,7 @@ def server_actions(folder: Path, searcher: Any, settings: Settings, submit: Subm
         has_thumbnail=actions.has_thumbnail,
         thumbnail=actions.thumbnail,
         why=actions.why,
+        rules=RuleStore(folder),
     )
 
 

@@ -20,6 +20,7 @@ from periplus.cluster.wire.peer_connection import PeerAddress, PeerConnection, c
 from periplus.cluster.wire.signing import ClusterKey
 from periplus.errors import BadInput, ClusterError, Overloaded, PeriplusError
 from periplus.records import FetchRecord, Outcome, Query, ResultPage, SearchLimits
+from periplus.result_rules import RuleStore
 from periplus.search import (
     CachedPage,
     IndexParts,
@@ -75,9 +76,11 @@ class _GenerationGroup:
 class _Generation:
     """The searcher of one generation."""
 
-    def __init__(self, group: ReplicaGroup, table: ServingTable, settings: Settings) -> None:
+    def __init__(
+        self, group: ReplicaGroup, table: ServingTable, settings: Settings, rules: RuleStore | None = None
+    ) -> None:
         self.shards = _GenerationGroup(group, table)
-        self.searcher = ShardedSearcher(self.shards, settings)
+        self.searcher = ShardedSearcher(self.shards, settings, rules=rules)
         self.searcher.load_spelling()
 
     @property
@@ -97,13 +100,19 @@ class Broker:
         key: ClusterKey,
         settings: Settings,
         on_table: Callable[[int], None] = lambda _: None,
+        rules: RuleStore | None = None,
     ) -> None:
-        """on_table: called with the version of each table, once queries are answered by it."""
+        """Open the collection of a serving table.
+
+        on_table: called with the version of each table, once queries are answered by it; rules: what people block,
+        raise and lower.
+        """
+        self._rules = rules
         self._reader, self._key, self._settings, self._on_table = reader, key, settings, on_table
         self._group = ReplicaGroup(key, settings.cluster, reader.table)
         self._lock = threading.Lock()
         self._table = reader.table
-        self._current = _Generation(self._group, reader.table, settings)
+        self._current = _Generation(self._group, reader.table, settings, rules)
         on_table(reader.table.version)
 
     def close(self) -> None:
@@ -128,7 +137,7 @@ class Broker:
         self._group.update(table)
         numbers = table.numbers
         if table.generation != before.generation or numbers != self._current.shards.numbers:
-            self._current = _Generation(self._group, table, self._settings)
+            self._current = _Generation(self._group, table, self._settings, self._rules)
         self._table = table
         self._on_table(table.version)
         return True

@@ -70,6 +70,10 @@ class PostingsReader(NamedTuple):
     """The set of documents in each block that are not deleted."""
     bitsets: npt.NDArray[np.uint64]
     """By term encoded as a bitset, and block: the documents that have it; from `build_bitsets`."""
+    factor: npt.NDArray[np.float32] = np.zeros(0, np.float32)
+    """By document: what its score is multiplied by, more than 0; empty where all are 1."""
+    block_factor: npt.NDArray[np.float32] = np.zeros(0, np.float32)
+    """The highest factor in each block; empty where all are 1."""
 
 
 STORED_ARRAYS = PostingsReader._fields[:4]
@@ -88,6 +92,8 @@ def get_postings(addresses: Any) -> PostingsReader:  # pragma: no cover - compil
         array_1d(addresses, 5, np.float32),
         array_1d(addresses, 6, np.uint64),
         array_2d(addresses, 7, np.uint64),
+        array_1d(addresses, 8, np.float32),
+        array_1d(addresses, 9, np.float32),
     )
 
 
@@ -374,6 +380,8 @@ def make_tiny_postings() -> PostingsReader:
         _read_only(np.zeros(1, np.float32)),
         np.ones(1, np.uint64),
         np.zeros((1, 1), np.uint64),
+        np.zeros(0, np.float32),
+        np.zeros(0, np.float32),
     )
 
 

@@ -27,6 +27,8 @@ _MAX_TERMS: Final = 1_024
 _MAX_PHRASES: Final = 256
 _MAX_NAMED: Final = 64
 _MAX_TITLES: Final = 256
+_MAX_RULES: Final = 8
+"""Rule sets of one query."""
 
 
 class RestrictionRecord(NamedTuple):
@@ -88,6 +90,10 @@ class PlanRecord(NamedTuple):
     named: tuple[NamedRecord, ...]
     """Those of all shards."""
     fixed: tuple[FixedPair, ...]
+    rules: tuple[str, ...] = ()
+    """The ids of rule sets: their texts are sent to a shard that does not have them."""
+    blocks_only: bool = False
+    """Whether rules block only, and scores stay as they are."""
 
 
 def record_plan(plan: QueryPlan, named: Sequence[NamedRecord] = (), *, fixed: bool = True) -> PlanRecord:
@@ -121,6 +127,8 @@ def record_plan(plan: QueryPlan, named: Sequence[NamedRecord] = (), *, fixed: bo
         plan.verbatim,
         tuple(named),
         plan.pairs() if fixed else (),
+        plan.rules.ids if plan.rules is not None else (),
+        plan.rules is not None and plan.rules.blocks_only,
     )
 
 
@@ -205,6 +213,7 @@ def _check(record: PlanRecord) -> None:
         (sum(len(phrase.leaves) for phrase in record.phrases), _MAX_TERMS),
         (len(record.titles), _MAX_TITLES),
         (len(record.named), _MAX_NAMED),
+        (len(record.rules), _MAX_RULES),
     )
     if any(size > most for size, most in sizes):
         raise BadInput("A plan is too large.")

@@ -54,6 +54,8 @@ def offer(
             score += static * lists.static[document]
         if (full >> np.uint64(offset)) & _ONE:
             score += bonus
+        if len(lists.factor):
+            score *= lists.factor[document]
         kept = push(best_scores, best, kept, score, document)
     return kept
 

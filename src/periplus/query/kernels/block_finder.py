@@ -118,4 +118,7 @@ def find_blocks(lists: PostingsReader, plan: Plan, scratch: Scratch) -> int:  # 
                 every &= (have[found[i]] & word) != 0
             if every:
                 bound[found[i]] += bonus
+    if len(lists.block_factor):
+        for i in range(count):
+            bound[found[i]] *= lists.block_factor[found[i]]
     return count

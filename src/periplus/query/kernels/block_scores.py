@@ -180,6 +180,8 @@ def open_block(
     for offset in range(BLOCK):
         scores[offset] = 0
     left, highest = scratch.bound[block], np.float32(0)
+    if len(lists.block_factor):  # `least` is what a score must be before its factor.
+        left /= lists.block_factor[block]
     for i in range(len(order)):
         leaf = order[i]
         bit = _ONE << np.uint64(leaf)

@@ -205,6 +205,8 @@ def match_best(
                 break
             # Below the least score there is nothing to find, only to count: that is left to phase 2 where it is much.
             prunes = phase < 2 and least > 0 and whole >= count_blocks
+            if len(lists.block_factor) and least > 0:  # What a score must be before it is multiplied.
+                least /= lists.block_factor[block]
             matched, scored = find_matching(lists, plan, scratch, block, least, not prunes, phase < 2)
             bound[block] = 0 if prunes and not choosy else -1
             if phase == 2:

@@ -13,6 +13,7 @@ from periplus.publish import DeletionList
 from periplus.query import Link, PlanRecord, QueryBudget, QueryPlan, restore_plan
 from periplus.rank import ExternalSignals
 from periplus.records import Card
+from periplus.result_rules import ActiveRules, RuleSet, parse_rules
 from periplus.search.index_session import IndexParts, IndexSession, SearchStatistics
 from periplus.search.link_queries import resolve_filter
 from periplus.search.page_status import DELETED, INDEXED, PageStatus, status_of_record
@@ -26,6 +27,7 @@ from periplus.search.retrieve import BrokerNeeds, retrieve
 from periplus.search.sharding import shard_records as records
 from periplus.search.sharding.candidate_columns import CandidateColumnReader
 from periplus.search.sharding.early_results import present_early
+from periplus.search.sharding.empty_replies import no_candidates
 from periplus.search.sharding.feature_columns import pack_features
 from periplus.search.sharding.shard_statistics import answer_statistics
 from periplus.search.suggester import Completions
@@ -39,6 +41,8 @@ _GENERATIONS: Final = 2
 """Generations that are open at a time: a query that began on the one before the newest ends on it."""
 _MAX_ROWS: Final = 10_000
 """Documents of one request."""
+_MAX_RULE_SETS: Final = 64
+"""Rule sets that are kept for further queries."""
 _MAX_PLANS: Final = 64
 """Plans that are kept for the next stage of their query."""
 
@@ -64,6 +68,7 @@ class IndexShard:
         self._plan_lock = threading.Lock()
         self._plans: dict[PlanRecord, tuple[IndexSession, QueryPlan]] = {}
         """Plans of queries that have retrieved, each until its query presents."""
+        self._rules: dict[str, RuleSet] = {}
 
     @property
     def index(self) -> Index:
@@ -130,6 +135,11 @@ class IndexShard:
         limit = min(max(1, request.limit), max(_MAX_ROWS, self._settings.search.max_results))
         budget = QueryBudget(request.seconds, request.work)
         plan = self._plan(session, request.plan)
+        if request.plan.rules and plan.rules is None:
+            rules = self._find_rules(request)
+            if rules is None:
+                return _without_rules(session.index.manifest.generation)
+            plan = plan._replace(rules=rules)
         needs = BrokerNeeds(request.needed, request.today)
         retrieved = retrieve(
             session.ranker, plan, limit, budget, site_name=request.site_name, dated=request.dated, needs=needs
@@ -151,6 +161,17 @@ class IndexShard:
             tuple(budget.skipped),
             early,
         )
+
+    def _find_rules(self, request: records.RetrieveRequest) -> ActiveRules | None:
+        """Return the rules of a plan: those that came with it, or that came before; None if one is missing."""
+        for source in request.rules[:_MAX_RULE_SETS]:
+            rules = parse_rules(source.text, source.format)
+            self._rules[rules.id] = rules
+        while len(self._rules) > _MAX_RULE_SETS:
+            self._rules.pop(next(iter(self._rules)), None)
+        found = [self._rules.get(identifier) for identifier in request.plan.rules]
+        sets = [rules for rules in found if rules is not None]
+        return ActiveRules(sets, blocks_only=request.plan.blocks_only) if len(sets) == len(found) else None
 
     def _plan(self, session: IndexSession, record: PlanRecord) -> QueryPlan:
         """Return the plan of a record for a session: links are looked up among those of the shard's own pages."""
@@ -259,6 +280,12 @@ class IndexShard:
     def ready(self) -> None:
         """Wait until the words of the index are known to spelling, too."""
         self._session().suggester.ready()
+
+
+def _without_rules(generation: int) -> records.RetrieveReply:
+    """Return the reply that the rules of a plan are needed."""
+    columns = np.zeros(0, np.uint8)
+    return records.RetrieveReply(no_candidates(), columns, columns, generation, 0, (), None, True)
 
 
 def _describe(index: Index, statistics: SearchStatistics) -> records.ShardDescription:

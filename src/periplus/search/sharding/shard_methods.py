@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, Protocol
 
 from periplus.index import DictionaryPiece
+from periplus.result_rules import ActiveRules
 from periplus.search.index_session import IndexParts
 from periplus.search.page_status import PageStatus
 from periplus.search.sharding import shard_records as records
 from periplus.search.suggester import Completions
 
-__all__ = ["SHARD_METHODS", "Shard", "ShardGroup", "ShardMethod"]
+__all__ = ["SHARD_METHODS", "Shard", "ShardGroup", "ShardMethod", "send_rules"]
 
 
 class Shard(Protocol):
@@ -101,3 +102,24 @@ class ShardGroup(Protocol):
         A shard that does not answer within `seconds`, or fails, is missing in what is returned.
         """
         ...
+
+
+def send_rules(
+    group: ShardGroup,
+    replies: Mapping[int, records.RetrieveReply],
+    request: records.RetrieveRequest,
+    rules: ActiveRules,
+    seconds: float,
+) -> tuple[dict[int, records.RetrieveReply], set[int]]:
+    """Ask shards that do not have the rules of a plan again, with the texts of these; return all replies, and the
+    shards that still lack rules.
+
+    A shard gets the texts once, since they may be large; it keeps them for further queries.
+    """
+    answered = dict(replies)
+    needy = sorted(shard for shard, reply in replies.items() if reply.needs_rules)
+    if needy:
+        again = request._replace(rules=tuple(own.source for own in rules.sets))
+        answered |= group.call("retrieve", dict.fromkeys(needy, again), seconds)
+    lacking = {shard for shard, reply in answered.items() if reply.needs_rules}
+    return {shard: reply for shard, reply in answered.items() if shard not in lacking}, lacking

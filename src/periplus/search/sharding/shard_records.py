@@ -8,6 +8,7 @@ import numpy.typing as npt
 from periplus.parse import TextBlock
 from periplus.query import FilterRecord, PlanRecord
 from periplus.records import Card, Hit
+from periplus.result_rules import RuleText
 from periplus.search.navigational import SiteName
 from periplus.search.presentation.result_selection import SelectionRules
 from periplus.search.retrieve import RetrievedCandidates
@@ -153,6 +154,8 @@ class RetrieveRequest(NamedTuple):
     site_name: SiteName | None = None
     dated: bool = False
     early: EarlyPresentation | None = None
+    rules: tuple[RuleText, ...] = ()
+    """The texts of the rule sets that the plan names, for a shard that does not have them."""
 
 
 class RelatedPage(NamedTuple):
@@ -186,6 +189,8 @@ class RetrieveReply(NamedTuple):
     skipped: tuple[str, ...]
     """Parts that were left out because the time was used up."""
     early: EarlyReply | None = None
+    needs_rules: bool = False
+    """Whether nothing was retrieved because the shard does not have the rules of the plan: ask again with them."""
 
 
 class SignatureRequest(NamedTuple):

@@ -26,6 +26,7 @@ from periplus.query import (
 )
 from periplus.rank import RerankModel, plan_tree
 from periplus.records import Candidates, Card, Hit, Query
+from periplus.result_rules import RuleStore
 from periplus.search.answering.search_backend import NamedFilter
 from periplus.search.link_queries import list_targets
 from periplus.search.navigational import SiteName, explain_home_page
@@ -41,7 +42,7 @@ from periplus.search.presentation.result_selection import (
     related_rows,
     select_columns,
 )
-from periplus.search.request_filters import add_filters, filter_notes
+from periplus.search.request_filters import add_filters, filter_notes, with_rules
 from periplus.search.rerank import RerankedCandidates
 from periplus.search.retrieve import RetrievedCandidates
 from periplus.search.rewriting.unfinished_word import unfinished_word
@@ -52,7 +53,7 @@ from periplus.search.sharding.early_results import EarlyResults, plan_early
 from periplus.search.sharding.empty_replies import no_candidates
 from periplus.search.sharding.feature_columns import unpack_features
 from periplus.search.sharding.merged_columns import NO_COLUMNS, MergedColumns, check_columns, drop_unsupported
-from periplus.search.sharding.shard_methods import ShardGroup
+from periplus.search.sharding.shard_methods import ShardGroup, send_rules
 from periplus.search.sharding.sharded_collection import ShardedCollection
 from periplus.search.sharding.signature_reader import SignatureReader
 from periplus.settings import FieldSettings, Settings
@@ -69,6 +70,8 @@ Documents = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
 class ShardedBackend:
     """Runs the stages of one query on all shards, in one thread."""
 
+    blocks_only = False  # whether rules block pages only, and do not raise or lower them
+
     def __init__(
         self,
         group: ShardGroup,
@@ -76,8 +79,10 @@ class ShardedBackend:
         settings: Settings,
         model: RerankModel,
         synonyms: Synonyms,
+        rules: RuleStore | None = None,
     ) -> None:
         self._group = group
+        self._rules = rules
         self._sharded = collection
         self.collection: CollectionView = collection
         self.generation = collection.generation
@@ -105,6 +110,7 @@ class ShardedBackend:
         )
         plan = plan._replace(alternatives=alternative_words(parsed.tree))
         plan = self._synonyms.expand(self.collection, plan, parsed.tree)
+        plan = with_rules(plan, query, self._rules, blocks_only=self.blocks_only)
         self._planned.append((plan, query))
         return plan
 
@@ -154,7 +160,11 @@ class ShardedBackend:
         self, request: records.RetrieveRequest, plan: QueryPlan, seconds: float
     ) -> dict[int, records.RetrieveReply]:
         """Return the candidates of all shards that answer, with all columns of features."""
-        return self.unpack(self._call("retrieve", request, seconds))
+        replies = self._call("retrieve", request, seconds)
+        if plan.rules is not None:
+            replies, needy = send_rules(self._group, replies, request, plan.rules, seconds)
+            self.missing |= needy
+        return self.unpack(replies)
 
     def merge_replies(self, replies: dict[int, records.RetrieveReply], plan: QueryPlan) -> RetrievedCandidates:
         """Return the candidates of shards as those of one index; later stages of the query read their columns."""

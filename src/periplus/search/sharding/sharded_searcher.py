@@ -11,6 +11,7 @@ from periplus.parse import TextBlock
 from periplus.query import QueryPlan, Synonyms, parse_query
 from periplus.rank import RerankModel, open_external_signals, open_rerank_model
 from periplus.records import Query, ResultPage, SearchLimits
+from periplus.result_rules import RuleStore
 from periplus.search.answering.query_answerer import QueryAnswerer
 from periplus.search.index_session import IndexParts, SearchStatistics, common_languages, merge_parts
 from periplus.search.page_status import UNKNOWN, PageStatus
@@ -40,15 +41,23 @@ class ShardedSearcher:
     """
 
     def __init__(
-        self, group: ShardGroup, settings: Settings, folder: Path | None = None, synonyms: Synonyms | None = None
+        self,
+        group: ShardGroup,
+        settings: Settings,
+        folder: Path | None = None,
+        synonyms: Synonyms | None = None,
+        rules: RuleStore | None = None,
     ) -> None:
         """Open the shards of a group.
 
-        folder: a data folder with a learned ranking model, if there is one; synonyms: of the whole collection.
+        folder: a data folder with a learned ranking model, if there is one; synonyms: of the whole collection; rules:
+        what people block, raise and lower, by default those of the folder.
         """
         self._group = group
         self._settings = settings
         self._folder = folder
+        self._rules = rules or (RuleStore(folder) if folder is not None else None)
+        self._server_rules = self._rules.server_ids() if self._rules is not None else ()
         self._synonyms = synonyms or Synonyms({}, 0.0)
         self._answerer = QueryAnswerer(settings.search)
         self._lock = threading.Lock()
@@ -66,10 +75,11 @@ class ShardedSearcher:
     def refresh(self) -> bool:
         """Learn what the shards have now; return whether that has changed."""
         with self._lock:
-            current = self._collection
+            current, rules = self._collection, self._server_rules
+            self._server_rules = self._rules.server_ids() if self._rules is not None else ()
             newer = ShardedCollection.open(self._group, current)
             if newer is current:
-                return False
+                return rules != self._server_rules
             newer.spelling.load()
             self._collection = newer
             return True
@@ -112,7 +122,7 @@ class ShardedSearcher:
         self, collection: ShardedCollection, settings: Settings, model: RerankModel, query: Query
     ) -> ShardedBackend:
         """Return what runs the stages of a query."""
-        return ShardedBackend(self._group, collection, settings, model, self._synonyms)
+        return ShardedBackend(self._group, collection, settings, model, self._synonyms, self._rules)
 
     def plan(self, query: Query) -> QueryPlan | None:
         """Return the plan of a query; None without words."""

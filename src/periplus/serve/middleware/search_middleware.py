@@ -5,6 +5,7 @@ A refusal under overload is a precomputed response.
 """
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable, Collection
 from typing import Final, NamedTuple
@@ -24,14 +25,16 @@ from periplus.serve.pages.locales import preferred_locale
 from periplus.serve.pages.result_pages import CacheKey, RenderedPage, preferred_format
 from periplus.serve.response_cache import CachedResponse, ResponseCache
 from periplus.serve.routing import SEARCH_PATHS, is_streamed, metric_label
+from periplus.serve.search_request import OWN_RULES
 from periplus.serve.server_metrics import Metrics
 
 __all__ = ["Handlers", "SearchMiddleware"]
 
 _CACHE_HEADERS: Final = (
-    (b"vary", b"accept, accept-language, accept-encoding"),
+    (b"vary", b"accept, accept-language, accept-encoding, cookie"),
     (b"cache-control", b"private, no-cache"),
 )
+_RULES_COOKIE: Final = re.compile(rb"(?:^|[; ])periplus_rules=([0-9a-f]{32})(?:;|$)")
 _COMPLETION_PATHS: Final = frozenset({"/suggest", "/autocompleter"})
 """Their queries are unfinished, and not counted as searches."""
 _REFUSAL_DELAY: Final = 0.25
@@ -130,7 +133,7 @@ class SearchMiddleware:
         """Send the cached response, or render and cache it; return whether it was cached."""
         key = CacheKey(
             scope["path"],
-            scope["query_string"],
+            _with_rules(scope["query_string"], headers.get(b"cookie", b"")),
             _requested_format(scope["path"], headers),
             preferred_locale(headers.get(b"accept-language", b"").decode("latin-1")),
             f"{scope['scheme']}://{host}",
@@ -180,6 +183,12 @@ class SearchMiddleware:
             pending.set_result(response)
             if self._pending.get(key) is pending:
                 del self._pending[key]
+
+
+def _with_rules(query_string: bytes, cookies: bytes) -> bytes:
+    """Return a query string with the rules of the browser, unless it has rules of its own."""
+    cookie = _RULES_COOKIE.search(cookies) if cookies else None
+    return query_string if cookie is None else b"%b&%b=%b" % (query_string, OWN_RULES.encode(), cookie[1])
 
 
 def _requested_format(path: str, headers: dict[bytes, bytes]) -> str:

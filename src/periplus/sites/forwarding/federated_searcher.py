@@ -68,7 +68,7 @@ class FederatedSearcher(ShardedSearcher):
         self, collection: ShardedCollection, settings: Settings, model: RerankModel, query: Query
     ) -> ShardedBackend:
         backend = ForwardingBackend(
-            self.federation, self._site_group, collection, settings, model, self._synonyms, query
+            self.federation, self._site_group, collection, settings, model, self._synonyms, query, self._rules
         )
         self._local.backend = backend
         return backend

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from periplus.query import QueryBudget, QueryPlan, Synonyms
 from periplus.rank import RerankModel
 from periplus.records import Hit, Query
+from periplus.result_rules import RuleStore
 from periplus.search import (
     RerankedCandidates,
     RetrievedCandidates,
@@ -48,9 +49,15 @@ _MIN_RESULTS: Final = 10
 """Results that a corrected query is looked at by, however few the page has."""
 _TOLERANCE: Final = 1 + 1e-4
 
+_MAX_RULES_LENGTH: Final = 65_536
+"""Characters of rules that are sent to other sites; of longer ones, this site applies its own copy alone."""
+
 
 class ForwardingBackend(ShardedBackend):
     """Runs the stages of one query, in one thread."""
+
+    blocks_only = True
+    """The bounds of sites hold for scores as they are."""
 
     def __init__(
         self,
@@ -61,8 +68,9 @@ class ForwardingBackend(ShardedBackend):
         model: RerankModel,
         synonyms: Synonyms,
         query: Query,
+        rules: RuleStore | None = None,
     ) -> None:
-        super().__init__(group, collection, settings, model, synonyms)
+        super().__init__(group, collection, settings, model, synonyms, rules)
         self._federation = federation
         self._sites = group
         self._query = query
@@ -108,6 +116,8 @@ class ForwardingBackend(ShardedBackend):
         """Return local candidates, and those of sites that can improve the results; an empty reply for the others."""
         began = time.monotonic()
         own = self._federation.own
+        if plan.rules is not None:
+            request = request._replace(rules=tuple(rules.source for rules in plan.rules.sets))
         answered = self.unpack({own: self._sites.local.retrieve(request)})
         taken = round((time.monotonic() - began) * 1000, 3)
         self._outcomes[own] = SiteOutcome(self._federation.names[own], LOCAL, milliseconds=taken)
@@ -207,6 +217,8 @@ class ForwardingBackend(ShardedBackend):
         """Send one round of requests; return the replies that can be used."""
         seconds = max(_MIN_SECONDS, min(left, self._federation.settings.deadline_ms / 1000))
         sent = request._replace(seconds=seconds, limit=max(request.limit, self.model.depth))
+        if sum(len(rules.text) for rules in request.rules) > _MAX_RULES_LENGTH:
+            sent = sent._replace(plan=request.plan._replace(rules=()), rules=())
         self._rounds += 1
         replies = self._sites.remote.call("retrieve", dict.fromkeys(chosen, sent), seconds)
         usable: dict[int, RetrieveReply] = {}

@@ -1,0 +1,1 @@
+"""Rules of people and of the server: pages to write and share them, and their API."""
