@@ -65,13 +65,13 @@ if TYPE_CHECKING:
     from periplus.app.jobs.model_training import ModelList, learn_to_rank, list_ranking_models, use_ranking_model
     from periplus.app.jobs.page_import import import_files, import_proxy_logs
     from periplus.app.jobs.queries import diagnose_query, explain_rank, search_folder
-    from periplus.app.jobs.rule_jobs import add_rules, find_rules, set_server_rules
     from periplus.app.jobs.seed_lists import read_seeds
     from periplus.app.jobs.site_evaluation import evaluate_sites
     from periplus.app.jobs.store_jobs import index_archive, store_statistics, trim_store
     from periplus.app.kernel_compilation import compile_kernels
     from periplus.app.priority import lower_priority
     from periplus.app.remedies import with_remedy
+    from periplus.app.rule_jobs import add_rules, find_rules, set_server_rules
     from periplus.app.serving.agent_server import serve_agents
     from periplus.app.serving.folder_server import api_keys, open_server, serve_folder
     from periplus.app.serving.live_engine import run_live
@@ -264,7 +264,7 @@ _OWN: Final = {
         "resize_crawl",
         "run_crawl",
     ),
-    "jobs.rule_jobs": ("add_rules", "find_rules", "set_server_rules"),
+    "rule_jobs": ("add_rules", "find_rules", "set_server_rules"),
     "jobs.deletion_jobs": (
         "DeletionReport",
         "apply_deletions",

@@ -21,13 +21,14 @@ def match_sets(index: Index, plan: QueryPlan, budget: QueryBudget | None = None)
     found = [np.zeros(len(segment.live), np.uint64) for segment in index.segments]
     for segment, sets in zip(index.segments, found, strict=True):
         given = given_sets(segment, plan.filters, budget)
-        if given is None or budget.late():
+        lists = segment.pinned_postings if plan.rules is None else plan.rules.postings(segment, budget.late)
+        if given is None or lists is None or budget.late():
             break
         laid_out = plan_segment(segment, plan, given)
         scratch = _SCRATCH.get(len(segment.live), laid_out, 1)
         most = max(1, budget.work_left)
-        addresses = segment.pinned_postings.addresses, laid_out.addresses, scratch.addresses
+        addresses = lists.addresses, laid_out.addresses, scratch.addresses
         work, _ = matching_sets.mark_matching(*addresses, most, sets)
         budget.charge(work)
-        sets &= segment.live
+        sets &= lists.arrays.live
     return found

@@ -1,17 +1,18 @@
 """What selection reads of the candidates of all shards, and which shard owns each."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from periplus.rank import RerankModel
+from periplus.search.rerank import RerankedCandidates
 from periplus.search.retrieve import RetrievedCandidates
 from periplus.search.sharding.candidate_columns import CANDIDATE, CandidateRows, read_rows
 from periplus.search.sharding.shard_records import RetrieveReply
 
-__all__ = ["NO_COLUMNS", "MergedColumns", "check_columns", "drop_unsupported"]
+__all__ = ["NO_COLUMNS", "MergedColumns", "check_columns", "drop_unsupported", "group_rows"]
 
 Ints = npt.NDArray[np.int32]
 
@@ -90,6 +91,14 @@ def drop_unsupported(
     if model.supports_query(text, languages.tolist()):
         return merged
     return merged._replace(similarities=None, nearest=None)
+
+
+def group_rows(rows: Sequence[int], candidates: RerankedCandidates, columns: MergedColumns) -> dict[int, list[int]]:
+    """Return rows by the shard that owns them."""
+    owned: dict[int, list[int]] = {}
+    for row in rows:
+        owned.setdefault(columns.shard_of(int(candidates.segments[row]))[0], []).append(row)
+    return owned
 
 
 NO_COLUMNS: Final = MergedColumns()

@@ -52,7 +52,13 @@ from periplus.search.sharding.candidate_columns import CandidateRows, view_words
 from periplus.search.sharding.early_results import EarlyResults, plan_early
 from periplus.search.sharding.empty_replies import no_candidates
 from periplus.search.sharding.feature_columns import unpack_features
-from periplus.search.sharding.merged_columns import NO_COLUMNS, MergedColumns, check_columns, drop_unsupported
+from periplus.search.sharding.merged_columns import (
+    NO_COLUMNS,
+    MergedColumns,
+    check_columns,
+    drop_unsupported,
+    group_rows,
+)
 from periplus.search.sharding.shard_methods import ShardGroup, send_rules
 from periplus.search.sharding.sharded_collection import ShardedCollection
 from periplus.search.sharding.signature_reader import SignatureReader
@@ -81,15 +87,13 @@ class ShardedBackend:
         synonyms: Synonyms,
         rules: RuleStore | None = None,
     ) -> None:
-        self._group = group
-        self._rules = rules
+        self._group, self._rules = group, rules
         self._sharded = collection
         self.collection: CollectionView = collection
         self.generation = collection.generation
         self.blocks = collection.blocks
         self.model = model
-        self._settings = settings
-        self._synonyms = synonyms
+        self._settings, self._synonyms = settings, synonyms
         self._columns = NO_COLUMNS
         self._record: PlanRecord | None = None
         self._card: Card | None = None
@@ -329,8 +333,8 @@ class ShardedBackend:
         """Add the hits of rows, and titles and URLs of others, that shards have not presented early."""
         assert self._record is not None
         seconds = max(_MIN_SECONDS * 10, budget.seconds_left())
-        owned = _group_rows([row for row in shown if row not in hits], candidates, self._columns)
-        others = _group_rows([row for row in related if row not in titles], candidates, self._columns)
+        owned = group_rows([row for row in shown if row not in hits], candidates, self._columns)
+        others = group_rows([row for row in related if row not in titles], candidates, self._columns)
         requests = {}
         for shard in owned.keys() | others.keys():
             own, more = owned.get(shard, []), others.get(shard, [])
@@ -367,7 +371,7 @@ class ShardedBackend:
 
     def read_signatures(self, candidates: RerankedCandidates, rows: Sequence[int]) -> dict[int, ContentSignature]:
         """Return what near-duplicates of some rows are recognised by, read by the shards that own them."""
-        owned = _group_rows(rows, candidates, self._columns)
+        owned = group_rows(rows, candidates, self._columns)
         requests = {
             shard: records.SignatureRequest(self._columns.generation(shard), *self._locate(candidates, own))
             for shard, own in owned.items()
@@ -400,11 +404,3 @@ def _answered(selection: Selection, titles: dict[int, tuple[str, str]]) -> Selec
     """Return a selection without near-duplicates of which no shard has answered."""
     similar = {row: [other for other in others if other in titles] for row, others in selection.similar.items()}
     return selection._replace(similar=similar)
-
-
-def _group_rows(rows: Sequence[int], candidates: RerankedCandidates, columns: MergedColumns) -> dict[int, list[int]]:
-    """Return rows by the shard that owns them."""
-    owned: dict[int, list[int]] = {}
-    for row in rows:
-        owned.setdefault(columns.shard_of(int(candidates.segments[row]))[0], []).append(row)
-    return owned
