@@ -8,7 +8,7 @@ so that pages of results always join.
 
 import itertools
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -29,6 +29,7 @@ __all__ = [
     "add_related",
     "excluded_flags",
     "is_home_page",
+    "keep_similar",
     "related_rows",
     "select_columns",
     "select_results",
@@ -292,3 +293,9 @@ def _fill_window(
     while len(window) < size and deferred:
         admit(deferred.popleft())
     return window
+
+
+def keep_similar(selection: Selection, rows: Container[int]) -> Selection:
+    """Return a selection with those near-duplicates only that are among some rows."""
+    similar = {row: [other for other in others if other in rows] for row, others in selection.similar.items()}
+    return selection._replace(similar=similar)

@@ -39,6 +39,7 @@ from periplus.search.presentation.result_selection import (
     Selection,
     add_related,
     is_home_page,
+    keep_similar,
     related_rows,
     select_columns,
 )
@@ -268,7 +269,7 @@ class ShardedBackend:
         self._ask_for_others(candidates, shown, related, query, budget, hits, titles)
         answered = [row for row in shown if row in hits]
         finished = add_related(
-            [hits[row] for row in answered], _answered(selection, titles), answered, host, len(rows), titles
+            [hits[row] for row in answered], keep_similar(selection, titles), answered, host, len(rows), titles
         )
         if candidates.home_page and query.explain and finished and not query.start:
             finished[0] = explain_home_page(finished[0], candidates.home_page)
@@ -398,9 +399,3 @@ class ShardedBackend:
     def card(self, query: Query, hit: Hit) -> Card | None:
         """Return the card that came with the best result."""
         return self._card
-
-
-def _answered(selection: Selection, titles: dict[int, tuple[str, str]]) -> Selection:
-    """Return a selection without near-duplicates of which no shard has answered."""
-    similar = {row: [other for other in others if other in titles] for row, others in selection.similar.items()}
-    return selection._replace(similar=similar)
