@@ -91,8 +91,7 @@ class ShardedBackend:
         self._group, self._rules = group, rules
         self._sharded = collection
         self.collection: CollectionView = collection
-        self.generation = collection.generation
-        self.blocks = collection.blocks
+        self.generation, self.blocks = collection.generation, collection.blocks
         self.model = model
         self._settings, self._synonyms = settings, synonyms
         self._columns = NO_COLUMNS
