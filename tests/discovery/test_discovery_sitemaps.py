@@ -86,7 +86,7 @@ def test_what_came_before_a_fault_is_kept() -> None:
         (b"<a>" * 100_000, "deeply"),
         (b"<?xml version='1.0' encoding='nonsense'?><urlset/>", "encoding"),
         (b"<urlset>" + b"<url><loc>http://a.example/%d</loc></url>" * 60_000, "well-formed"),
-        (gzip.compress(b"\n" * 60_000_000), "longer"),
+        (gzip.compress(b"\n" * 60_000_000, mtime=0), "longer"),
     ],
     ids=range(6),
 )

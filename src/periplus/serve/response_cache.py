@@ -23,6 +23,8 @@ _MULTIPLIER: Final = 0x9E3779B97F4A7C15
 _ENTRY_BYTES: Final = 600
 """Memory of an entry besides its body."""
 _MIN_COMPRESSED_BYTES: Final = 1_000
+_COMPRESSION_LEVEL: Final = 4
+"""Of gzip. A page of results takes 0.1 ms longer than at level 1, and is a tenth smaller."""
 _COMPRESSION_RATIO: Final = 3
 """A compressed page takes at most this fraction of its size."""
 _LARGEST_SHARE: Final = 16
@@ -48,7 +50,11 @@ class CachedResponse:
     def compressed(self) -> tuple[list[tuple[bytes, bytes]], bytes]:
         """Return headers and body for a client that accepts gzip; a short body is not compressed."""
         if self._compressed is None:
-            body = gzip.compress(self.body, 1, mtime=0) if len(self.body) > _MIN_COMPRESSED_BYTES else self.body
+            body = (
+                gzip.compress(self.body, _COMPRESSION_LEVEL, mtime=0)
+                if len(self.body) > _MIN_COMPRESSED_BYTES
+                else self.body
+            )
             headers = self.headers
             if body is not self.body:
                 headers = [*headers[:-1], (b"content-length", b"%d" % len(body)), (b"content-encoding", b"gzip")]

@@ -185,7 +185,9 @@ def test_proofs_of_another_connection_are_of_no_use() -> None:
         again.finish(proof)
 
 
-@pytest.mark.parametrize("data", [b"GET / HTTP/1.1\r\nHost: shard\r\n\r\n" + b"x" * 200, os.urandom(5_000), bytes(300)])
+@pytest.mark.parametrize(
+    "data", [b"GET / HTTP/1.1\r\nHost: shard\r\n\r\n" + b"x" * 200, os.urandom(5_000), bytes(300)], ids=len
+)
 def test_garbage_is_refused(server: MessageServer, data: bytes) -> None:
     connection = raw(server)
     with contextlib.suppress(ConnectionError):
