@@ -23,11 +23,11 @@ def be_patient() -> None:
             settings = msgspec.structs.replace(settings, deadline=SECONDS)
         begin_executor(executor, searcher, settings, *more, **named)
 
-    def patient_searcher(searcher: Searcher, folder: Path, settings: Settings) -> None:
+    def patient_searcher(searcher: Searcher, folder: Path, settings: Settings, today: float | None = None) -> None:
         if settings.search.budget_ms == Settings().search.budget_ms:
             search = msgspec.structs.replace(settings.search, budget_ms=1000 * SECONDS)
             settings = msgspec.structs.replace(settings, search=search)
-        begin_searcher(searcher, folder, settings)
+        begin_searcher(searcher, folder, settings, today)
 
     SearchExecutor.__init__ = patient_executor  # type: ignore[method-assign]
     Searcher.__init__ = patient_searcher  # type: ignore[method-assign]

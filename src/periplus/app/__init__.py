@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from periplus.app.jobs.queries import diagnose_query, explain_rank, search_folder
     from periplus.app.jobs.seed_lists import read_seeds
     from periplus.app.jobs.site_evaluation import evaluate_sites
+    from periplus.app.jobs.snapshot_jobs import SnapshotSize, create_snapshot, delete_snapshot, snapshot_sizes
     from periplus.app.jobs.store_jobs import index_archive, store_statistics, trim_store
     from periplus.app.kernel_compilation import compile_kernels
     from periplus.app.priority import lower_priority
@@ -147,6 +148,7 @@ __all__ = [
     "SiteDemo",
     "SiteDemoAnswer",
     "SiteReport",
+    "SnapshotSize",
     "add_rules",
     "api_keys",
     "apply_deletions",
@@ -160,7 +162,9 @@ __all__ = [
     "compile_kernels",
     "control_crawl",
     "crawl_status",
+    "create_snapshot",
     "delete_pages",
+    "delete_snapshot",
     "describe_machine",
     "describe_workload",
     "diagnose_query",
@@ -217,6 +221,7 @@ __all__ = [
     "server_actions",
     "set_server_rules",
     "site_report",
+    "snapshot_sizes",
     "stop_on_signal",
     "store_statistics",
     "trim_store",
@@ -311,6 +316,7 @@ _OWN: Final = {
         "search_folder",
     ),
     "jobs.seed_lists": ("read_seeds",),
+    "jobs.snapshot_jobs": ("SnapshotSize", "create_snapshot", "delete_snapshot", "snapshot_sizes"),
     "jobs.store_jobs": (
         "index_archive",
         "store_statistics",

@@ -28,6 +28,7 @@ from periplus.cli.commands.up import up
 from periplus.cli.commands.web import web
 from periplus.cli.queries.mcp import mcp
 from periplus.cli.queries.rules_command import rules
+from periplus.cli.queries.snapshot import snapshot
 from periplus.cli.queries.why import why
 from periplus.cli.site_command import site
 from periplus.errors import PeriplusError
@@ -89,6 +90,7 @@ app.add_typer(keys, name="keys")
 app.add_typer(rules, name="rules")
 app.command("explain", cls=QueryCommand)(explain)
 app.command("why")(why)
+app.add_typer(snapshot, name="snapshot")
 app.add_typer(evaluate, name="evaluate")
 app.command("check")(check)
 app.command("repair")(repair)

@@ -93,16 +93,16 @@ class ExternalSignals:
         return found
 
 
-def open_external_signals(folder: Path | None, settings: RankSettings) -> ExternalSignals:
-    """Read what the settings name and what a data folder, if one is given, knows."""
+def open_external_signals(folder: Path | None, settings: RankSettings, today: float | None = None) -> ExternalSignals:
+    """Read what the settings name and what a data folder, if one is given, knows; today: days since 1970, or now."""
     popular = _read_once(Path(settings.popularity)) if settings.popularity else None
     if folder is None:
-        return ExternalSignals(popular)
+        return ExternalSignals(popular, today=today)
     lists = (Path(settings.popularity),) if settings.popularity else ()
     watched = (folder / FOLDER / USED, *lists)
     model = open_model(folder) if settings.learned else None
     visited = read_page_popularity(folder)
-    return ExternalSignals(popular, _liked(folder), model=model, visited=visited, folder=folder, watched=watched)
+    return ExternalSignals(popular, _liked(folder), today, model, visited, folder, watched)
 
 
 _Version = tuple[SignalsVersion | None, tuple[tuple[int, int], ...]]

@@ -54,6 +54,10 @@ class Query(msgspec.Struct, frozen=True):
     """Whether a result has to have all words; so it has where results are sorted."""
     rules: tuple[str, ...] = ()
     """The ids of rule sets that block, raise and lower pages, besides those of the server."""
+    snapshot: str = ""
+    """The snapshot that is searched instead of the index: its name, or '@' and a date."""
+    today: int = 0
+    """The day on which it is asked, in days since 1970; 0 is the day of the clock."""
 
 
 class SearchLimits(NamedTuple):

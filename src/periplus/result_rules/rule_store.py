@@ -55,8 +55,12 @@ class _ServerFile(msgspec.Struct, frozen=True):
 class RuleStore:
     """The rule sets of a data folder. Any thread and any process may use it."""
 
-    def __init__(self, folder: Path, max_sets: int = _MAX_SETS, max_bytes: int = _MAX_BYTES) -> None:
+    def __init__(
+        self, folder: Path, max_sets: int = _MAX_SETS, max_bytes: int = _MAX_BYTES, others: Path | None = None
+    ) -> None:
+        """Open the rule sets of a data folder; others: another one, whose sets can be read, too, by their ids."""
         self._folder = folder / "rules"
+        self._others = RuleStore(others) if others is not None else None
         self._max_sets, self._max_bytes = max_sets, max_bytes
         self._server: tuple[tuple[int, int, int], tuple[str, ...]] = ((0, 0, 0), ())
         self._names: dict[str, str] = {}
@@ -99,6 +103,8 @@ class RuleStore:
     def get(self, identifier: str) -> RuleSet:
         """Return a rule set by its id; raise `NothingHere` if there is none."""
         path = self._folder / f"{identifier}.json"
+        if self._others is not None and not path.exists():
+            return self._others.get(identifier)
         if not _ID.fullmatch(identifier) or not path.exists():
             raise NothingHere("This server does not have these rules.", "Open /rules to add them.")
         with contextlib.suppress(OSError):

@@ -12,6 +12,7 @@ it has open, and `refresh` opens the newest. A query is parsed and planned, and 
 On one machine these are plain calls. `ShardedSearcher` gives the same answers from several shards (`IndexShard`), each
 the index of one data folder: see `periplus.search.sharding`. `encode_record` and `decode_record` write the records
 between stages and shards as msgpack.
+A query may name a snapshot (`pinning`): it is answered from files that were kept, as they were then.
 `Searcher.suggest` completes what somebody types; `Searcher.page_status` tells why a page is not found.
 """
 
@@ -21,6 +22,16 @@ from typing import TYPE_CHECKING, Any, Final
 from periplus.search.answering.document_trace import DocumentTrace
 from periplus.search.index_session import IndexParts, IndexSession, SearchStatistics
 from periplus.search.page_status import PageStatus
+from periplus.search.pinning.snapshot_files import (
+    Snapshot,
+    complete_snapshot,
+    link_files,
+    list_snapshots,
+    new_snapshot_folder,
+    read_snapshot,
+    remove_snapshot,
+    snapshots_folder,
+)
 from periplus.search.present import present
 from periplus.search.presentation.page_passages import Passage, passages_of_snippets
 from periplus.search.presentation.presented_results import PresentedResults
@@ -85,18 +96,26 @@ __all__ = [
     "ShardedCollection",
     "ShardedSearcher",
     "SignatureReply",
+    "Snapshot",
     "StatisticsAnswer",
     "StatisticsQuestion",
+    "complete_snapshot",
     "decode_record",
     "empty_reply",
     "encode_record",
+    "link_files",
+    "list_snapshots",
     "make_snippet",
     "merge_shards",
+    "new_snapshot_folder",
     "passages_of_snippets",
     "present",
+    "read_snapshot",
+    "remove_snapshot",
     "rerank",
     "retrieve",
     "retrieve_relaxed",
+    "snapshots_folder",
 ]
 
 _SHARDING_MODULES: Final = {

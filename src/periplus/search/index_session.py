@@ -68,10 +68,16 @@ class IndexSession:
         settings: Settings,
         before: "IndexSession | None" = None,
         popular: PopularQueries | None = None,
+        today: float | None = None,
+        rules: RuleStore | None = None,
     ) -> None:
-        """Open what belongs to an index; what does not change is shared with the session before."""
+        """Open what belongs to an index; what does not change is shared with the session before.
+
+        today: days since 1970, where it is not the day of the clock.
+        """
         self.index = index
-        self.signals = open_external_signals(index.folder.parent, settings.rank)
+        self._today = today
+        self.signals = open_external_signals(index.folder.parent, settings.rank, today)
         self.ranker = Ranker(index, settings.rank, settings.embeddings, signals=self.signals)
         weight = settings.search.synonym_weight
         self.graph_folder = index.folder.parent / "graph"
@@ -83,12 +89,12 @@ class IndexSession:
         self.fields = read_schema(index.folder)
         """The own fields of documents, as they are declared."""
         self._settings = settings
-        self._rules: RuleStore = before._rules if before else RuleStore(index.folder.parent)
+        self._rules: RuleStore = rules or (before._rules if before else RuleStore(index.folder.parent))
 
     def with_weights(self, weights: Mapping[str, float]) -> "IndexSession":
         """Return a session that ranks by other weights; raise `BadInput` for those that cannot be."""
         changed = change_weights(self._settings.rank, weights)
-        signals = open_external_signals(self.index.folder.parent, changed.settings)
+        signals = open_external_signals(self.index.folder.parent, changed.settings, self._today)
         session = copy(self)
         session.ranker = Ranker(
             self.index, changed.settings, self._settings.embeddings, signals=signals, changes=changed.features

@@ -22,7 +22,7 @@ def add_filters(tree: Node, query: Query) -> Node:
     if query.site:
         parts.append(Site(query.site))
     if query.days > 0:
-        parts.append(DateRange(int(time.time() // _DAY) - query.days, _NO_END))
+        parts.append(DateRange((query.today or int(time.time() // _DAY)) - query.days, _NO_END))
     if query.kinds:
         kinds = tuple(ContentType(kind) for kind in query.kinds)
         parts.append(kinds[0] if len(kinds) == 1 else Or(kinds))

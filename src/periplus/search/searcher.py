@@ -21,6 +21,7 @@ from periplus.search.answering.query_answerer import QueryAnswerer
 from periplus.search.index_session import IndexParts, IndexSession, SearchStatistics
 from periplus.search.own_fields.collected_documents import find_documents
 from periplus.search.page_status import DELETED, INDEXED, PageStatus, status_of_record
+from periplus.search.pinning.pinned_searchers import PinnedSearchers, as_answered, as_asked
 from periplus.search.presentation.cards import CardReader
 from periplus.search.presentation.page_passages import Passage
 from periplus.search.presentation.stored_fields import NOARCHIVE_NOTE, cached_text
@@ -52,15 +53,18 @@ class CachedPage(msgspec.Struct, frozen=True):
 class Searcher:
     """Answers queries over the index of a data folder."""
 
-    def __init__(self, folder: Path, settings: Settings) -> None:
+    def __init__(self, folder: Path, settings: Settings, today: float | None = None) -> None:
+        """Open the index of a data folder; today: days since 1970, where it is that of a snapshot, not of the clock."""
         self._folder = folder / "index"
+        self._today = today
+        self._pins = PinnedSearchers(folder, settings, _open_pinned)
         self._settings = settings
         self._lock = threading.Lock()
         self._session: IndexSession | None = None
         self._cards = CardReader(folder, settings.store)
         self._answerer = QueryAnswerer(settings.search)
         self._deleted = DeletionList(folder)
-        self._rules = RuleStore(folder)
+        self._rules = RuleStore(folder, others=folder.parents[1] if today is not None else None)
         self._server_rules = self._rules.server_ids()
         after = settings.search.popular_after
         self._popular = PopularQueries(folder / "popular", after) if after else None
@@ -77,11 +81,12 @@ class Searcher:
     def refresh(self) -> bool:
         """Open the newest generation of the index, newer external signals, or its first vectors of the encoder.
 
-        Return whether there was any of them, or the rules for everybody have changed.
+        Return whether there was any of them, the rules for everybody have changed, or snapshots were made or removed.
         """
         with self._lock:
             rules, self._server_rules = self._server_rules, self._rules.server_ids()
-            return self._open_newest() or rules != self._server_rules
+            pins_changed = self._pins.changed()
+            return self._open_newest() or pins_changed or rules != self._server_rules
 
     def _open_newest(self) -> bool:
         try:
@@ -91,7 +96,7 @@ class Searcher:
                 return False
             current = before.index if before else None
             index = Index.open(self._folder, previous=current) if current is None or changed else current
-            self._session = IndexSession(index, self._settings, before, self._popular)
+            self._session = IndexSession(index, self._settings, before, self._popular, self._today, self._rules)
         except NothingHere:
             return False
         return True
@@ -106,12 +111,19 @@ class Searcher:
 
         Raise `ExpensiveQuery` if it is estimated to cost more than `limits` allow.
         """
+        if query.snapshot:
+            snapshot, pinned = self._pins.find(query)
+            return as_answered(snapshot, query, pinned.search(as_asked(snapshot, query)))
         return self._answerer.answer(self._backend(self._session), query, limits or SearchLimits())
 
     def passages(
         self, query: Query, tokens: int, limits: SearchLimits | None = None
     ) -> tuple[ResultPage, tuple[Passage, ...]]:
         """Return the passages of the best results that say most about a query, within a budget of tokens."""
+        if query.snapshot:
+            snapshot, pinned = self._pins.find(query)
+            page, passages = pinned.passages(as_asked(snapshot, query), tokens)
+            return as_answered(snapshot, query, page), passages
         session, limits = self._session, limits or SearchLimits()
         end = time.monotonic() + min(limits.seconds, self._settings.search.budget_ms / 1000)
         page = self._answerer.answer(self._backend(session), query, limits)
@@ -124,6 +136,9 @@ class Searcher:
 
         The time for a query does not limit it, only its work.
         """
+        if query.snapshot:
+            snapshot, pinned = self._pins.find(query)
+            return pinned.trace(as_asked(snapshot, query), key)
         session = self._session
         if session is None:
             return self._answerer.answer(None, query, SearchLimits()), DocumentTrace(False)
@@ -206,3 +221,17 @@ class Searcher:
         page = self.cached_page(key)
         hidden = page is None or page.text == NOARCHIVE_NOTE
         return () if hidden else read_blocks(self._cards, key, self._settings.parse)
+
+    def ready(self) -> None:
+        """Wait until everything that answers depend on is loaded."""
+        if self._session is not None:
+            self._session.suggester.ready()
+
+
+def _open_pinned(folder: Path, settings: Settings, today: int) -> Searcher:
+    """Return the searcher of a snapshot, with all that its answers depend on."""
+    searcher = Searcher(folder, settings, float(today))
+    if searcher._session is None:
+        Index.open(folder / "index")  # raises what is wrong with it
+    searcher.ready()
+    return searcher

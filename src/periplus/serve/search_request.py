@@ -78,6 +78,8 @@ _DEEP: Final = re.compile(
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]+")
 _LANGUAGE: Final = re.compile(r"[a-z]{2,8}")
 _LOCALE: Final = re.compile(r"[a-z]{2}")
+_SNAPSHOT: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _SITE: Final = re.compile(r"[a-z0-9.\-]{1,253}")
 _RULES: Final = re.compile(r"[0-9a-f]{32}(?:,[0-9a-f]{32}){0,3}")
 OWN_RULES: Final = "own_rules"
@@ -178,6 +180,7 @@ def _with_filters(parameters: Mapping[str, str], query: Query, truncated: bool, 
         folded=parameters.get("similar", "") != "1",
         verbatim=parameters.get("verbatim", "") == "1",
         rules=tuple(own_rules.split(",")) if _RULES.fullmatch(own_rules) else (),
+        snapshot=_snapshot(parameters),
         as_you_type=parameters.get("as_you_type", "") == "1" and not parameters.get("q", "")[-1:].isspace(),
         filter=parameters.get("filter", "")[:MAX_QUERY_LENGTH].strip(),
         sort=parameters.get("sort", "")[:_MAX_FIELD].strip(),
@@ -195,6 +198,18 @@ def _with_filters(parameters: Mapping[str, str], query: Query, truncated: bool, 
         locale if _LOCALE.fullmatch(locale) else "",
         rules,
     )
+
+
+def _snapshot(parameters: Mapping[str, str]) -> str:
+    """Return the snapshot that a request names, or '@' and a date; raise `BadInput` if it is invalid."""
+    name, date = parameters.get("snapshot", ""), parameters.get("as_of", "")
+    if name and date:
+        raise BadInput("snapshot and as_of exclude each other.", "Use one of them.")
+    if name and not _SNAPSHOT.fullmatch(name):
+        raise BadInput("snapshot is invalid.", "It is a name that periplus snapshot list shows.")
+    if date and not _DATE.fullmatch(date):
+        raise BadInput("as_of is invalid.", "Use a date such as 2026-05-01.")
+    return f"@{date}" if date else name
 
 
 def _tab_of_categories(parameters: Mapping[str, str]) -> str:
@@ -219,6 +234,8 @@ _NAMES: Final = (
     "verbatim",
     "hl",
     "rules",
+    "snapshot",
+    "as_of",
 )
 
 
@@ -238,6 +255,8 @@ def request_url(request: SearchRequest, **changes: str | int) -> str:
         1 if query.verbatim else "",
         request.locale,
         request.rules,
+        "" if query.snapshot.startswith("@") else query.snapshot,
+        query.snapshot[1:] if query.snapshot.startswith("@") else "",
     )
     parameters = dict(zip(_NAMES, values, strict=True)) | changes
     return "/search?" + "&".join([f"{name}={_quoted(value)}" for name, value in parameters.items() if value])

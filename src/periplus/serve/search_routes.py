@@ -31,6 +31,14 @@ _FILTERS: Final = (
     ),
     Parameter("as_you_type", "1 if the last word may be unfinished: a prefix", {"type": "string", "enum": ["0", "1"]}),
 )
+_PINNED: Final = (
+    Parameter(
+        "snapshot",
+        "the snapshot that is searched instead of the index",
+        text(64, pattern="^[a-z0-9][a-z0-9._-]{0,63}$"),
+    ),
+    Parameter("as_of", "the snapshot of this date, or the last one before it, instead", text(10, format="date")),
+)
 _PAGE: Final = (
     Parameter("url", "the URL of the page", text(2048)),
     Parameter("key", "its key, from a result, instead", text(16, pattern="^[0-9a-f]{16}$")),
@@ -51,6 +59,7 @@ _RESULT_PARAMETERS: Final = (
     Parameter("page", "the number of the result page", integer(1, MAX_START // MAX_COUNT + 1, 1)),
     _COUNT,
     *_FILTERS,
+    *_PINNED,
     *_SEARXNG,
     _EXPLAIN,
 )
@@ -95,6 +104,7 @@ SEARCH_ROUTES: Final = (
             Parameter("start", "number of results to skip", integer(0, MAX_START, 0)),
             _COUNT,
             *_FILTERS,
+            *_PINNED,
             _EXPLAIN,
         ),
         responses={200: "results, best first; none while the index is empty", 503: "overload"} | INVALID | TOO_MANY,
@@ -147,6 +157,7 @@ SEARCH_ROUTES: Final = (
             Parameter("tokens", "about how many tokens all passages have together", integer(1, 32_000, 2_000)),
             Parameter("count", "number of results that passages are taken from; 20 at most count", integer(1, 100, 20)),
             *_FILTERS[:5],
+            *_PINNED,
         ),
         responses={200: "passages, best first", 503: "the index is empty, or overload"} | INVALID | TOO_MANY,
     ),

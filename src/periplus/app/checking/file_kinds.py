@@ -233,11 +233,26 @@ def _as_regex(pattern: str) -> re.Pattern[str]:
     return re.compile("".join({"**/": "(?:[^/]+/)*", "*": "[^/]*"}.get(piece) or re.escape(piece) for piece in pieces))
 
 
+_SNAPSHOT: Final = re.compile(r"snapshots/[^/]+/(.+)")
+_SNAPSHOT_KIND: Final = FileKind(
+    "other",
+    "snapshot.json",
+    _JSON,
+    _READ,
+    "the snapshot cannot be trusted: delete it (`periplus snapshot delete`); a date can be built again",
+    is_json(1, 1),
+)
 _COMPILED: Final = tuple((_as_regex(kind.pattern), kind) for kind in FILE_KINDS)
 
 
 def find_kind(name: str) -> FileKind | None:
     """Return the kind of a file by its path in the data folder; None if there is none."""
+    if snapshot := _SNAPSHOT.fullmatch(name):
+        kind = _SNAPSHOT_KIND if snapshot[1] == "snapshot.json" else find_kind(snapshot[1])
+        # Nothing writes to a snapshot, so nothing repairs it.
+        return kind and kind._replace(
+            part="other", pattern=f"snapshots/*/{kind.pattern}", meaning=_SNAPSHOT_KIND.meaning
+        )
     return next((kind for pattern, kind in _COMPILED if pattern.fullmatch(name)), None)
 
 

@@ -253,7 +253,9 @@ class QueryAnswerer:
         limit = min(settings.max_results, -(-max(last, 1) // _STEP) * _STEP)
         plan, retrieved = backend.retrieve(plan, limit, budget, settings.feedback, site_name=name, dated=news)
         timer.end_stage("retrieve")
-        return plan, rerank(retrieved, backend.model, limit, int(time.time() // _DAY) if news else None)
+        return plan, rerank(
+            retrieved, backend.model, limit, (query.today or int(time.time() // _DAY)) if news else None
+        )
 
     def _relax(
         self,
