@@ -13,9 +13,12 @@ from periplus.evaluate import report
 from periplus.evaluate.comparison import Comparison, QueryChange
 from periplus.evaluate.experiment import Evaluation, Result
 from periplus.evaluate.report import record_quality
+from periplus.files import encode_json, make_folder, write_atomically
 from periplus.health import part
 from periplus.publish import ContentFiles, ContentPublisher, DeletionList, Inbox, Publication
 from periplus.result_rules import RuleStore
+from periplus.search import Snapshot, list_snapshots
+from periplus.search.pinning.snapshot_files import snapshot_settings
 from periplus.serve.api_keys import ApiKeys
 from periplus.settings import Settings
 from periplus.signals import Click, Judgement, read_clicks, read_judgements, write_click, write_judgement
@@ -146,6 +149,23 @@ def read_quality(folder: Path) -> Any:
     return [content(kept_quality(folder)[0] or {}), plain(kept_quality(folder)[1])]
 
 
+def write_snapshots(folder: Path) -> None:
+    """Describe a snapshot, and one of a date."""
+    for name, date in (("may", "2026-05-01"), ("spring", "")):
+        settings = {"search": {"snippet_chars": 40, "forgotten": True}, "rank": {}}
+        make_folder(folder / "snapshots" / name)
+        described = Snapshot(1, name, NOW, 7, 30, date, settings)
+        write_atomically(folder / "snapshots" / name / "snapshot.json", encode_json(described))
+
+
+def read_snapshots(folder: Path) -> Any:
+    """Return both, with the day of each and a setting of its searches."""
+    return [
+        [plain(one), one.today, snapshot_settings(one, Settings()).search.snippet_chars]
+        for one in list_snapshots(folder)
+    ]
+
+
 FORMATS = (
     GoldenFormat("keys", write_keys, read_keys),
     GoldenFormat("deleted", write_deleted, read_deleted),
@@ -153,6 +173,7 @@ FORMATS = (
         "published", write_published, read_published, tolerant=("published/urls/*",), unnumbered=("published/*/*",)
     ),
     GoldenFormat("rules", write_rules, read_rules),
+    GoldenFormat("snapshots", write_snapshots, read_snapshots),
     GoldenFormat("inbox", write_inbox, read_inbox, tolerant=("inbox/*",)),
     GoldenFormat("signals", write_signals, read_signals, tolerant=("*.jsonl",)),
     GoldenFormat(

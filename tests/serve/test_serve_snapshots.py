@@ -9,6 +9,7 @@ import pytest
 from asgi_caller import get
 
 from periplus.app import (
+    Engine,
     build_graph_and_index,
     check_data_folder,
     create_snapshot,
@@ -19,10 +20,12 @@ from periplus.cli import main
 from periplus.errors import BadInput
 from periplus.files import open_data_folder
 from periplus.hashing import fingerprint_text
+from periplus.index import read_schema, write_schema
 from periplus.records import FetchRecord, Outcome, Page, Query
+from periplus.result_rules import RuleStore
 from periplus.search import Searcher
 from periplus.serve import make_app
-from periplus.settings import ServeSettings, Settings
+from periplus.settings import FieldSettings, ServeSettings, Settings
 from periplus.store import PageStore
 
 DAY = 86_400.0
@@ -91,6 +94,27 @@ def test_the_same_request_gives_the_same_bytes_after_a_rebuild(folder: Path) -> 
     assert get(serve(folder), targets[0]).status == 400
 
 
+def test_publications_and_rules_do_not_change_what_a_snapshot_answers(folder: Path) -> None:
+    write_schema(folder / "index", {"keeper": FieldSettings("keyword")})
+    rules = RuleStore(folder)
+    rules.set_server_ids([rules.add("block b.test").id])
+    create_snapshot(folder, SETTINGS, "spring")
+    query = Query("lighthouse", snapshot="spring")
+    before = Searcher.open(folder, SETTINGS).search(query)
+    assert [result.url for result in before.hits] == ["https://a.test/"]
+    engine = Engine(folder, SETTINGS)
+    assert engine.publish("Lighthouse news", "The lighthouse has a new lamp.").searchable
+    engine.publish("The lighthouse", "The lighthouse is closed.", url="https://a.test/")
+    rules.set_server_ids([])
+    searcher = Searcher.open(folder, SETTINGS)
+    assert searcher.search(query) == before
+    assert len(searcher.search(Query("lighthouse")).hits) == 3
+    own = rules.add("block a.test").id
+    assert searcher.search(msgspec.structs.replace(query, rules=(own,))).hits == (), "added after the snapshot"
+    assert read_schema(folder / "snapshots" / "spring" / "index").keys() == {"keeper"}
+    assert not check_data_folder(folder).faults
+
+
 def test_settings_of_ranking_are_those_of_the_snapshot(folder: Path) -> None:
     create_snapshot(folder, SETTINGS, "spring")
     query = Query("lighthouse oil", snapshot="spring")
@@ -146,6 +170,9 @@ def test_commands_names_and_sizes(folder: Path, capsys: pytest.CaptureFixture[st
     data[len(data) // 2] ^= 1
     damaged.write_bytes(data)
     assert any("snapshots/first" in fault.path for fault in check_data_folder(folder).faults)
+    assert main(["repair", *options]) == 1
+    assert "periplus snapshot delete" in "".join(capsys.readouterr())
+    assert damaged.read_bytes() == data, "nothing repairs a snapshot"
     assert main(["snapshot", "delete", "first", *options]) == 0
     assert not (folder / "snapshots" / "first").exists()
     assert main(["snapshot", "delete", "first", *options]) == 1

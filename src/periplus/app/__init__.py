@@ -67,7 +67,6 @@ if TYPE_CHECKING:
     from periplus.app.jobs.queries import diagnose_query, explain_rank, search_folder
     from periplus.app.jobs.seed_lists import read_seeds
     from periplus.app.jobs.site_evaluation import evaluate_sites
-    from periplus.app.jobs.snapshot_jobs import SnapshotSize, create_snapshot, delete_snapshot, snapshot_sizes
     from periplus.app.jobs.store_jobs import index_archive, store_statistics, trim_store
     from periplus.app.kernel_compilation import compile_kernels
     from periplus.app.priority import lower_priority
@@ -89,6 +88,7 @@ if TYPE_CHECKING:
     )
     from periplus.app.sites.site_demo import SiteDemo, SiteDemoAnswer, open_site_demo
     from periplus.app.sites.site_server import run_site
+    from periplus.app.snapshot_jobs import SnapshotSize, create_snapshot, delete_snapshot, snapshot_sizes
     from periplus.crawl import CrawlStatistics, HeldRegion, HostQueue
     from periplus.crawl import CrawlStatus as ShardStatus
     from periplus.evaluate import (
@@ -316,7 +316,7 @@ _OWN: Final = {
         "search_folder",
     ),
     "jobs.seed_lists": ("read_seeds",),
-    "jobs.snapshot_jobs": ("SnapshotSize", "create_snapshot", "delete_snapshot", "snapshot_sizes"),
+    "snapshot_jobs": ("SnapshotSize", "create_snapshot", "delete_snapshot", "snapshot_sizes"),
     "jobs.store_jobs": (
         "index_archive",
         "store_statistics",

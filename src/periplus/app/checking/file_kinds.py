@@ -144,6 +144,7 @@ FILE_KINDS: Final = (
     FileKind("graph", "graph/backlinks.arrays", _ARRAYS, "when opened first", _REBUILT, is_arrays("backlinks")),
     FileKind("graph", "graph/synonyms.arrays", _ARRAYS, _READ, _REBUILT, is_arrays("synonyms")),
     FileKind("index", "index/manifest.json", _JSON, _READ, _REBUILT),
+    FileKind("index", "index/fields.json", _JSON, _READ, "is written again from the settings", is_json(1, 1)),
     FileKind("index", "index/seg-*/lexicon.arrays", _ARRAYS, "when served", _REBUILT, is_arrays("lexicon")),
     FileKind("index", "index/seg-*/postings.arrays", _ARRAYS, "when served", _REBUILT, is_arrays("postings")),
     FileKind("index", "index/seg-*/documents.arrays", _ARRAYS, "when served", _REBUILT, is_arrays("documents")),
@@ -154,6 +155,7 @@ FILE_KINDS: Final = (
     FileKind(
         "index", "index/seg-*/static_vectors.arrays", _ARRAYS, "when served", _REBUILT, is_arrays("static_vectors")
     ),
+    FileKind("index", "index/seg-*/own_fields.arrays", _ARRAYS, "when served", _REBUILT, is_arrays("own_fields")),
     FileKind("index", "index/dead-*.arrays", _ARRAYS, _READ, _REBUILT, is_arrays("dead")),
     FileKind("index", "index/news-*.arrays", _ARRAYS, _READ, _REBUILT, is_arrays("news")),
     FileKind("index", "index/blocks.arrays", _ARRAYS, _READ, _STARTED_ANEW, is_arrays("blocks")),

@@ -27,7 +27,7 @@ _MOVED: Final = (
     "crawl/**/frontier.bin", "crawl/**/frontier.next", "crawl/**/inbox/*.parcel", "crawl/**/inbox/*.mail",
     "crawl/**/outbox/*.mail", "crawl/**/topic.json",
     "crawl/**/heard.json", "crawl/**/quotas.json", "crawl/**/status.json", "crawl/**/seeds.txt", "crawl/control",
-    "crawl/**/parsing.journal",
+    "crawl/**/parsing.journal", "index/fields.json",
     "passive/counts.arrays", "index/blocks.arrays", "inbox/*.new", "inbox/*.indexed", "models/used.json",
     "models/*.json", "models/*.model", "quality/latest.json", "popular/asked.json", "popular/salt-*",
     "popular/marks-*.log", "health/*.json", "store/**/visits.keys", "store/order.bin", "store/**/manifest.json",

@@ -144,7 +144,13 @@ def link_files(folder: Path, target: Path) -> None:
     """Link or copy what the answers of a data folder depend on; whoever calls this holds the index."""
     index = Index.open(folder / "index", verify=False)
     manifest = index.manifest
-    names = {"manifest.json", "fields.json", manifest.deleted_file, manifest.news_file, *(entry.name for entry in manifest.segments)}
+    names = {
+        "manifest.json",
+        "fields.json",
+        manifest.deleted_file,
+        manifest.news_file,
+        *(entry.name for entry in manifest.segments),
+    }
     for path in sorted((folder / "index").iterdir()):
         if path.name in names or (path.suffix == ".arrays" and not path.name.startswith(("dead-", "news-"))):
             _link(path, target / "index" / path.name)
