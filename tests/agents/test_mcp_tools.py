@@ -134,7 +134,7 @@ def test_any_arguments_are_read_or_refused(tool: Any, arguments: dict[str, Any])
 
 def test_an_empty_index_says_what_to_do(tmp_path: Path) -> None:
     empty = make_app(Searcher.open(tmp_path, Settings(), may_be_empty=True), ServeSettings(threads=2))
-    assert call(empty, "search", query="lighthouse").text.startswith("The index is empty.")
+    assert call(empty, "search", query="lighthouse").text.startswith("Nothing is indexed yet")
 
 
 @pytest.fixture(scope="module")

@@ -121,7 +121,7 @@ def publish(cluster: LocalCluster, *urls: str, word: str = "zephyr") -> None:
 
 
 def withdraw(cluster: LocalCluster, url: str) -> None:
-    key = make_published_record("A page", "", url).key
+    key = make_published_record("A page", "Any text.", url).key
     cluster.add(FetchRecord(url, key, Outcome.GONE, time.time(), 410))
 
 

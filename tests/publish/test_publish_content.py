@@ -17,7 +17,7 @@ from periplus.settings import Settings
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 40
 
 
-class Desk:
+class RecordingPublisher:
     """A publisher, and the records that it handed over."""
 
     def __init__(self, folder: Path) -> None:
@@ -26,53 +26,66 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def recorder(tmp_path: Path) -> RecordingPublisher:
+    return RecordingPublisher(tmp_path)
 
 
-def test_the_id_is_the_hash_of_the_content_and_both_are_on_disk(desk: Desk, tmp_path: Path) -> None:
+def test_the_id_is_the_hash_of_the_content_and_both_are_on_disk(recorder: RecordingPublisher, tmp_path: Path) -> None:
     given = Publication(
         "Tides", "High water.", description="When", author="Eratosthenes", date="2026-05", tags=("sea",)
     )
-    made = desk.publisher.publish(given, "key-1").metadata
+    made = recorder.publisher.publish(given, "key-1").metadata
     assert made.id == hashlib.sha256(b"High water.").hexdigest()
     path = tmp_path / "published" / made.id[:2] / made.id
-    assert path.read_bytes() == desk.publisher.read(made.id) == b"High water."
+    assert path.read_bytes() == recorder.publisher.read(made.id) == b"High water."
     assert json.loads(path.with_suffix(".json").read_text())["title"] == "Tides"
-    page = desk.records[0].page
+    page = recorder.records[0].page
     assert page is not None
     assert page.url == f"https://published.invalid/{made.id}"
     assert (page.headings, page.emphasis) == (("When",), ("sea", "Eratosthenes")), "metadata is searched"
     assert (page.published, page.author) == ("2026-05-01", "Eratosthenes")
 
 
-def test_published_twice_it_is_published_once(desk: Desk) -> None:
-    first, second = (desk.publisher.publish(Publication("Tides", "High water."), "key-1") for _ in range(2))
+def test_published_twice_it_is_published_once(recorder: RecordingPublisher) -> None:
+    first, second = (recorder.publisher.publish(Publication("Tides", "High water."), "key-1") for _ in range(2))
     assert (first.changed, second.changed) == (True, False)
-    assert len({record.key for record in desk.records}) == 1
+    assert len({record.key for record in recorder.records}) == 1
     assert second.metadata == first.metadata
 
 
-def test_published_again_it_keeps_what_is_not_said_anew(desk: Desk) -> None:
-    desk.publisher.publish(Publication("Tides", "High water.", author="Pytheas", tags=("sea",)), "key-1")
-    again = desk.publisher.publish(Publication("", "High water.", description="At noon"), "key-1")
+def test_the_same_text_at_two_urls_is_two_pages(recorder: RecordingPublisher) -> None:
+    for url in ("", "https://a.test/1", "https://a.test/2"):
+        recorder.publisher.publish(Publication("Tides", "High water.", url=url), "key-1")
+    state = {record.url: record.outcome for record in recorder.records}
+    assert state.pop("https://a.test/1") == state.pop("https://a.test/2") == Outcome.OK
+    assert list(state.values()) == [Outcome.GONE], "it had no URL of its own before"
+    made = recorder.publisher.find_url(recorder.records[2].key)
+    assert made is not None
+    recorder.publisher.forget_url(made, recorder.records[2].key, "key-1")
+    assert recorder.publisher.find_url(recorder.records[2].key) is None
+    assert recorder.publisher.find(made.id) == made
+
+
+def test_published_again_it_keeps_what_is_not_said_anew(recorder: RecordingPublisher) -> None:
+    recorder.publisher.publish(Publication("Tides", "High water.", author="Pytheas", tags=("sea",)), "key-1")
+    again = recorder.publisher.publish(Publication("", "High water.", description="At noon"), "key-1")
     made = again.metadata
     assert again.changed
     assert (made.title, made.author, made.tags, made.description) == ("Tides", "Pytheas", ("sea",), "At noon")
 
 
-def test_only_its_publisher_changes_it(desk: Desk) -> None:
-    made = desk.publisher.publish(Publication("Tides", "High water.", "https://a.example/"), "key-1").metadata
+def test_only_its_publisher_changes_it(recorder: RecordingPublisher) -> None:
+    made = recorder.publisher.publish(Publication("Tides", "High water.", "https://a.example/"), "key-1").metadata
     with pytest.raises(NotOwner):
-        desk.publisher.publish(Publication("Mine", "High water."), "key-2")
+        recorder.publisher.publish(Publication("Mine", "High water."), "key-2")
     with pytest.raises(NotOwner):
-        desk.publisher.publish(Publication("Mine", "Another text.", "https://a.example/"), "key-2")
+        recorder.publisher.publish(Publication("Mine", "Another text.", "https://a.example/"), "key-2")
     with pytest.raises(NotOwner):
-        desk.publisher.remove(made, "key-2")
-    desk.publisher.remove(made, "admin", owns_all=True)
-    assert desk.publisher.find(made.id) is None
-    assert desk.records[-1].outcome is Outcome.GONE
-    assert desk.publisher.publish(Publication("Mine", "High water."), "key-2").changed
+        recorder.publisher.remove(made, "key-2")
+    recorder.publisher.remove(made, "admin", owns_all=True)
+    assert recorder.publisher.find(made.id) is None
+    assert recorder.records[-1].outcome is Outcome.GONE
+    assert recorder.publisher.publish(Publication("Mine", "High water."), "key-2").changed
 
 
 @pytest.mark.parametrize(
@@ -87,30 +100,30 @@ def test_only_its_publisher_changes_it(desk: Desk) -> None:
         Publication("Control", "bell \x07"),
     ],
 )
-def test_what_is_refused(desk: Desk, given_: Publication) -> None:
+def test_what_is_refused(recorder: RecordingPublisher, given_: Publication) -> None:
     with pytest.raises(BadInput):
-        desk.publisher.publish(given_)
-    assert desk.records == []
+        recorder.publisher.publish(given_)
+    assert recorder.records == []
 
 
-def test_media_are_described_and_not_fetched(desk: Desk) -> None:
-    link = desk.publisher.publish(
+def test_media_are_described_and_not_fetched(recorder: RecordingPublisher) -> None:
+    link = recorder.publisher.publish(
         Publication("Film", url="https://a.example/f.mp4", description="Ships at sea")
     ).metadata
-    assert (link.type, desk.publisher.read(link.id)) == ("text/uri-list", b"https://a.example/f.mp4\r\n")
-    image = desk.publisher.publish(Publication("Map", description="A coast", file=PNG, name="map.exe")).metadata
+    assert (link.type, recorder.publisher.read(link.id)) == ("text/uri-list", b"https://a.example/f.mp4\r\n")
+    image = recorder.publisher.publish(Publication("Map", description="A coast", file=PNG, name="map.exe")).metadata
     assert (image.type, image.name) == ("image/png", "map.exe"), "by its bytes, not by its name"
-    pages = [record.page for record in desk.records]
+    pages = [record.page for record in recorder.records]
     assert [(page.title, page.text or page.description) for page in pages if page] == [
         ("Film", "Ships at sea"),
         ("Map", "A coast"),
     ]
 
 
-def test_an_html_file_is_indexed_by_its_text(desk: Desk) -> None:
+def test_an_html_file_is_indexed_by_its_text(recorder: RecordingPublisher) -> None:
     html = b"<html><head><title>The coast</title></head><body><p>Salt and grain.</p><script>x()</script></body></html>"
-    made = desk.publisher.publish(Publication(file=html, name="coast.html")).metadata
-    page = desk.records[0].page
+    made = recorder.publisher.publish(Publication(file=html, name="coast.html")).metadata
+    page = recorder.records[0].page
     assert page is not None
     assert (made.title, made.type, page.text.strip()) == ("The coast", "text/html", "Salt and grain.")
 

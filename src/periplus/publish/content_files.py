@@ -120,5 +120,10 @@ class ContentFiles:
             for file in (path.with_suffix(".json"), self._folder / _URLS / f"{key:016x}", path):
                 file.unlink(missing_ok=True)
 
+    def remove_url(self, key: int) -> None:
+        """Remove what says which content a URL was published with, by the fingerprint of the URL."""
+        with disk_errors(self._folder):
+            (self._folder / _URLS / f"{key:016x}").unlink(missing_ok=True)
+
     def _path(self, identifier: str) -> Path:
         return self._folder / identifier[:2] / identifier

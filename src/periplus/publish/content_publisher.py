@@ -105,8 +105,11 @@ class ContentPublisher:
     def _store(
         self, metadata: ContentMetadata, content: bytes, record: FetchRecord, before: ContentMetadata | None
     ) -> None:
-        """Write content and hand its record over; content that is refused there does not stay."""
-        if before is not None and before.url != record.url:
+        """Write content and hand its record over; content that is refused there does not stay.
+
+        Content that had no URL of its own moves to the one it gets; the same content at two URLs is two pages.
+        """
+        if before is not None and before.url != record.url and parse_address(before.url).host == PUBLISHED_HOST:
             self._withdraw(before.url)
         self._files.write(metadata, content, record.key)
         try:
@@ -134,6 +137,12 @@ class ContentPublisher:
         with self._files.changing():
             self._withdraw(metadata.url)
             self._files.remove(metadata, parse_address(metadata.url).key)
+
+    def forget_url(self, metadata: ContentMetadata, key: int, publisher: str = "", owns_all: bool = False) -> None:
+        """Forget that content was published at a URL besides its own; raise `NotOwner` if it is somebody else's."""
+        _check_owner(metadata, publisher, owns_all)
+        with self._files.changing():
+            self._files.remove_url(key)
 
     def _withdraw(self, url: str) -> None:
         address = parse_address(url)

@@ -191,11 +191,13 @@ class _FolderActions:
         from periplus.url import parse_address
 
         by_content = len(identifier) == _ID_DIGITS
-        content = self._contents.find(identifier) if by_content else self._contents.find_url(int(identifier, 16))
-        if content is not None:
-            self._contents.remove(content, *(publisher or ("", False)))
-            return
         key = 0 if by_content else int(identifier, 16)
+        content = self._contents.find(identifier) if by_content else self._contents.find_url(key)
+        if content is not None:
+            if by_content or parse_address(content.url).key == key:
+                self._contents.remove(content, *(publisher or ("", False)))
+                return
+            self._contents.forget_url(content, key, *(publisher or ("", False)))
         page = None if by_content else self._inbox.find_record(key) or self._searcher.cached_page(key)
         if page is None:
             raise BadInput("There is no such page.", "Give the id that publishing it returned.")
