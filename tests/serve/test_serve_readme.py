@@ -62,4 +62,4 @@ def test_the_examples_work(running: tuple[str, str], project: Path) -> None:
         elif "/suggest" in command:
             assert answer[1] == ["Lighthouse keeping"]
         else:
-            assert re.fullmatch(r"[0-9a-f]{16}", answer["id"])
+            assert re.fullmatch(r"[0-9a-f]{64}", answer["id"])

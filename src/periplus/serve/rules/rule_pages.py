@@ -59,10 +59,11 @@ class RuleHandlers:
         return self._rules
 
     async def _find(self, identifier: str) -> RuleSetLike | None:
+        store = self._store()
         if not _ID.fullmatch(identifier):
             return None
         try:
-            return await call_in_thread(self._store().get, identifier)
+            return await call_in_thread(store.get, identifier)
         except NothingHere:
             return None
 
