@@ -45,7 +45,7 @@ def documents() -> dict[str, tuple[bytes, str]]:
 def test_a_process_gives_the_page_that_parsing_here_gives(pool: ParserPool) -> None:
     for name, (body, kind) in documents().items():
         result = make_result(body, kind)
-        assert pool.parse(ParseJob(result, SETTINGS))[1:] == (parse(result, SETTINGS), ""), name
+        assert pool.parse(ParseJob(result, SETTINGS))[1:] == (parse(result, SETTINGS), "", b""), name
 
 
 @pytest.mark.parametrize("charset", ["euc-jp", "gb18030", "cp1251", "iso2022_jp", "cp037", "big5hkscs", "utf-16"])
@@ -56,7 +56,8 @@ def test_a_process_decodes_every_charset(pool: ParserPool, charset: str) -> None
 
 
 def test_warming_up_parses_every_document() -> None:
-    assert [job.result.header("content-type") for job in warmup_jobs() if parse_job(job).page is None] == []
+    replies = [(job.result.header("content-type"), parse_job(job)) for job in warmup_jobs()]
+    assert [kind for kind, reply in replies if reply.page is None and not reply.image] == []
 
 
 def test_ordinary_pages_stay_in_the_process() -> None:
@@ -118,7 +119,7 @@ def test_a_document_that_takes_too_long_is_ended(pool: ParserPool, monkeypatch: 
     monkeypatch.setattr(parser_pool, "_WALL_FACTOR", 0.01)
     os.kill(worker_of(pool), signal.SIGSTOP)
     parsed = pool.parse(ParseJob(make_result(real_files.pdf()), SETTINGS))
-    assert parsed[1:] == (None, "takes longer than parse.max_seconds allows")
+    assert parsed[1:] == (None, "takes longer than parse.max_seconds allows", b"")
 
 
 def test_the_processes_end_with_the_pool() -> None:
@@ -254,8 +255,12 @@ FORGED = {
     "another URL": msgspec.msgpack.encode(ParseReply(Page("http://other.example/"))),
     "a kind of its own": msgspec.msgpack.encode(ParseReply(Page(URL, kind="x"))),
     "too much text": msgspec.msgpack.encode(ParseReply(Page(URL, text="x" * 500_001))),
-    "too many links": msgspec.msgpack.encode(ParseReply(Page(URL, links=(Link("http://a.test/"),) * 5_001))),
-    "too many pages": msgspec.msgpack.encode(ParseReply(Page(URL, kind=LIST_KIND, feeds=("x",) * 50_001))),
+    "too many links": msgspec.msgpack.encode(
+        ParseReply(Page(URL, links=(Link("http://a.test/"),) * (SETTINGS.all_links + 1)))
+    ),
+    "too many pages": msgspec.msgpack.encode(
+        ParseReply(Page(URL, kind=LIST_KIND, feeds=("x",) * (max(SETTINGS.all_links, 50_000) + 1)))
+    ),
     "main content beyond the text": msgspec.msgpack.encode(ParseReply(Page(URL, text="abc", main=(0, 4)))),
     "main content before the text": msgspec.msgpack.encode(ParseReply(Page(URL, text="abc", main=(-1, 2)))),
     "half a range": msgspec.msgpack.encode(ParseReply(Page(URL, text="abc", main=(1,)))),
