@@ -168,7 +168,7 @@ def _place(
     weights: Sequence[float],
     chars: int,
 ) -> tuple[int, int, int, bool]:
-    """Give where the best piece begins, its first and last word, and whether it begins at a sentence."""
+    """Return where the best piece begins, its first and last word, and whether it begins at a sentence."""
     first, last = _window(places, weights, max(4, chars // _TOKEN_CHARS), len(spans))
     found = sorted((n, word) for word, at in enumerate(places) for n in at[:_MOST_PLACES].tolist() if n < len(spans))
     begins = sorted({0, *(begin for begin, _, _ in _sentences(text, spans))})
