@@ -375,9 +375,9 @@ class Segment:
     def text_spans(self, documents: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return where bodies are: rows of the block of text, and where they begin and end there."""
         first, ends = self._text["first"], self._text["end"]
-        blocks = np.searchsorted(first, documents.astype(first.dtype, copy=False), side="right") - 1
+        blocks = first.searchsorted(documents.astype(first.dtype, copy=False), side="right") - 1
         begins = np.where(documents > first[blocks], ends[documents - 1], 0)
-        return np.stack([blocks, begins, ends[documents]], axis=1).astype(np.int64, copy=False)
+        return np.array([blocks, begins, ends[documents]], np.int64).T
 
     def text_block(self, block: int) -> bytes:
         """Return a block of text, decompressed."""

@@ -6,6 +6,7 @@ name as typed, words that hardly any document has are replaced by similar ones o
 
 import itertools
 import math
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -43,6 +44,8 @@ __all__ = [
 NAME_TITLE, NAME_BASE, NAME_STEM, NAME_ALIAS, NAME_PART = range(5)
 """What kind of name it is, the surest first."""
 
+_APART: Final = re.compile(rb"[0-9']")
+"""What names may have that is not just written as one."""
 _MAX_WORDS: Final = 8
 _MAX_DOCUMENTS: Final = 8
 """Documents of the whole index that are used."""
@@ -101,6 +104,9 @@ def keys_of_names(names: Sequence[Sequence[bytes]]) -> npt.NDArray[np.uint64]:
 
 def _join_letters(parts: Sequence[bytes]) -> bytes:
     """Return the letters of a name, written as one; numbers stay apart."""
+    letters = b"".join(parts)
+    if not _APART.search(letters):
+        return letters
     joined = bytearray()
     for part in parts:
         if joined and joined[-1:].isdigit() and part[:1].isdigit():

@@ -23,6 +23,7 @@ from periplus.text.kernels import simhash
 
 __all__ = ["HitBuilder"]
 
+_SNIPPET_LIMIT: Final = int(PageFlag.SNIPPET_LIMIT)  # Flags of an enumeration take longer to compare.
 _MAX_SIMHASH_BYTES: Final = 16_384
 """Bytes of a text that its simhash is made of."""
 
@@ -118,7 +119,7 @@ class HitBuilder:
         for row, parts in zip(rows, reasons, strict=True):
             fields = stored[row]
             snippet, answer = snippets[row]
-            if fields.flags & PageFlag.SNIPPET_LIMIT:
+            if fields.flags & _SNIPPET_LIMIT:
                 snippet, answer = limit_snippet(snippet, answer, fields.flags)
             hits.append(
                 Hit(
