@@ -10,7 +10,7 @@ import pytest
 from scripted_web import ScriptedWeb
 
 from periplus.crawl import Crawler, require_contact
-from periplus.crawl.policies.host_limits import Hold, HostLimits
+from periplus.crawl.hosts.host_limits import Hold, HostLimits
 from periplus.crawl.policies.host_table import HostTable
 from periplus.errors import SettingsError
 from periplus.records import FetchRecord, Outcome

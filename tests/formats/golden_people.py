@@ -7,6 +7,9 @@ from unittest import mock
 
 from formats.golden_files import NOW, GoldenFormat, content, plain
 from formats.golden_store import DAY, fetched_page
+from periplus.app.administration.change_log import ChangeLog
+from periplus.app.administration.job_schedule import JobSchedule
+from periplus.crawl import block_host, blocked_hosts
 from periplus.errors import DataError
 from periplus.evaluate import read_quality as kept_quality
 from periplus.evaluate import report
@@ -76,6 +79,22 @@ def read_rules(folder: Path) -> Any:
     store = RuleStore(folder)
     ids = sorted({path.stem for path in (folder / "rules").glob("*.json")} - {"server"})
     return {"server": list(store.server_ids()), "sets": [plain(store.get(own)) for own in ids]}
+
+
+def write_operations(folder: Path) -> None:
+    """Schedule two jobs, one of which failed, block a host, and log a change."""
+    schedule = JobSchedule(folder)
+    schedule.set("recrawl", 24, 30)
+    schedule.begin("build")
+    schedule.end("build", "There is no room for it.", failed=True)
+    block_host(folder, "farm.test")
+    ChangeLog(folder).add("operator", "block a host", "farm.test")
+
+
+def read_operations(folder: Path) -> Any:
+    """Return all of it."""
+    changes, jobs = ChangeLog(folder).latest(), JobSchedule(folder).jobs()
+    return {"jobs": plain(jobs), "blocked": list(blocked_hosts(folder)), "changes": plain(changes)}
 
 
 def write_inbox(folder: Path) -> None:
@@ -173,6 +192,7 @@ FORMATS = (
         "published", write_published, read_published, tolerant=("published/urls/*",), unnumbered=("published/*/*",)
     ),
     GoldenFormat("rules", write_rules, read_rules),
+    GoldenFormat("operations", write_operations, read_operations, tolerant=("changes.jsonl",)),
     GoldenFormat("snapshots", write_snapshots, read_snapshots),
     GoldenFormat("inbox", write_inbox, read_inbox, tolerant=("inbox/*",)),
     GoldenFormat("signals", write_signals, read_signals, tolerant=("*.jsonl",)),

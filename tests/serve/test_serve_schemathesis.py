@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis.generation import GenerationMode
 
+from periplus.app.administration.server_operations import ServerOperations
 from periplus.app.serving.document_service import DocumentService
 from periplus.evaluate import QueryDiagnosis
 from periplus.files import open_data_folder
@@ -18,7 +19,7 @@ from periplus.publish import background_publisher
 from periplus.records import VisitReport
 from periplus.result_rules import RuleStore
 from periplus.search import Searcher
-from periplus.serve import Actions, ApiKeys, PublishReceipt, background_server
+from periplus.serve import Actions, ApiKeys, CrawlLimits, HealthReport, PublishReceipt, background_server
 from periplus.settings import ServeSettings, Settings
 from periplus.url import parse_address
 
@@ -32,7 +33,7 @@ class Crawl:
 
     resume = stop = pause
 
-    def start(self, seeds: Sequence[str] = ()) -> None:
+    def start(self, seeds: Sequence[str] = (), limits: CrawlLimits | None = None) -> None:
         for seed in seeds:
             parse_address(seed)
 
@@ -66,14 +67,15 @@ SETTINGS = ServeSettings(
 def schema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     folder = open_data_folder(tmp_path_factory.mktemp("schema") / "data", create=True)
     documents = DocumentService(folder, Searcher.open(folder, Settings(), may_be_empty=True), Settings())
-    actions = ACTIONS._replace(documents=documents, rules=RuleStore(folder))
+    operations = ServerOperations(folder, Settings(), lambda: 1, Crawl().status, HealthReport)
+    actions = ACTIONS._replace(documents=documents, rules=RuleStore(folder), operations=operations)
     with background_publisher(folder, Settings()), background_server(FakeSearcher(), SETTINGS, actions, KEYS) as url:
         yield schemathesis.openapi.from_url(url + "openapi.json")
 
 
 def test_every_request_is_answered_as_documented(schema: Any) -> None:
     operations = [found.ok() for found in schema.get_all_operations()]
-    assert len(operations) == 33
+    assert len(operations) == 47
     statuses: dict[str, set[int]] = {}
     for operation in operations:
         described = {int(status) for status in operation.definition.raw["responses"]}
@@ -86,6 +88,9 @@ def test_every_request_is_answered_as_documented(schema: Any) -> None:
         "DELETE /api/documents/{id}",
         "GET /api/rules/{id}",
     )
+    assert statuses.pop("DELETE /api/keys/{name}") <= {200, 400}, "most names are those of no key"
+    assert statuses.pop("PUT /api/blocked-hosts/{host}") <= {200, 400}, "most texts are no host"
+    assert statuses.pop("DELETE /api/blocked-hosts/{host}") <= {200, 404}
     looked_up = {label: statuses.pop(label) for label in by_key}
     assert statuses.pop("GET /api/why") <= {200, 400}, "most texts are no URL"
     assert statuses.pop("POST /api/rules") <= {201, 400}, "most texts are no rules"
@@ -100,7 +105,7 @@ def ask_everything(operation: Any, mode: Any, described: set[int]) -> set[int]:
     seen = set[int]()
 
     @settings(
-        max_examples=10,
+        max_examples=7,
         deadline=None,
         database=None,
         phases=[Phase.explicit, Phase.generate],

@@ -26,7 +26,11 @@ from periplus.crawl.crawl_statistics import CrawlStatistics
 from periplus.crawl.crawl_status import CrawlStatus
 from periplus.crawl.crawler import Crawler
 from periplus.crawl.documents.parse_journal import check_journal
+from periplus.crawl.hosts.blocked_hosts import BlockedHosts, block_host, blocked_hosts, unblock_host
 from periplus.crawl.importer import ImportCount, import_jsonl, import_warc
+from periplus.crawl.inspection.failure_examples import FailedRequest, failure_examples
+from periplus.crawl.inspection.host_search import find_hosts
+from periplus.crawl.inspection.host_view import HostRow
 from periplus.crawl.inspection.queue_report import HostQueue, QueuedUrl, host_queue
 from periplus.crawl.inspection.url_lookup import UrlStatus, url_status
 from periplus.crawl.policies.contact import require_contact
@@ -45,18 +49,21 @@ from periplus.crawl.thumbnails.thumbnail_files import ThumbnailFiles, icon_url
 from periplus.crawl.thumbnails.thumbnail_maker import ThumbnailRun, make_thumbnails
 
 __all__ = [
+    "BlockedHosts",
     "ClusterCrawler",
     "Control",
     "CrawlControl",
     "CrawlStatistics",
     "CrawlStatus",
     "Crawler",
+    "FailedRequest",
     "ForeignMessage",
     "ForwardedLink",
     "ForwardedPage",
     "HeldRegion",
     "HostPartitioner",
     "HostQueue",
+    "HostRow",
     "HostTransfer",
     "ImportCount",
     "LinkForwarder",
@@ -73,9 +80,13 @@ __all__ = [
     "ThumbnailRun",
     "TransferMessage",
     "UrlStatus",
+    "block_host",
+    "blocked_hosts",
     "check_journal",
     "check_snapshot",
     "count_shards",
+    "failure_examples",
+    "find_hosts",
     "held_regions",
     "host_queue",
     "icon_url",
@@ -87,5 +98,6 @@ __all__ = [
     "select_owned",
     "send_command",
     "split_message",
+    "unblock_host",
     "url_status",
 ]

@@ -43,6 +43,15 @@ def as_metrics(statistics: CrawlStatistics | Mapping[int, CrawlStatistics]) -> s
         for outcome, times in sorted(part.errors.items()):
             labels = _labels(label, f'outcome="{outcome}"')
             lines.append(f"{full}{labels} {times}")
+    full = "periplus_crawl_cuts"
+    lines += [
+        f"# HELP {full} What limits leave out, by kind and setting.",
+        f"# TYPE {full} gauge",
+    ]
+    for label, part in by_label.items():
+        for cut in part.cuts:
+            labels = _labels(label, f'kind="{cut.kind}"', f'setting="{cut.setting}"', f'limit="{cut.limit:.15g}"')
+            lines.append(f"{full}{labels} {cut.count}")
     return "\n".join(lines) + "\n"
 
 

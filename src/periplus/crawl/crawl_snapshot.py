@@ -12,8 +12,8 @@ import msgspec
 
 from periplus.checksums import FileFault
 from periplus.crawl.focus.focus import FocusState
+from periplus.crawl.hosts.host_limits import HostUsage
 from periplus.crawl.policies.form_filler import FormsState
-from periplus.crawl.policies.host_limits import HostUsage
 from periplus.crawl.policies.original_urls import check_original_files
 from periplus.crawl.policies.traps import TrapsState
 from periplus.crawl.regions.regions import RegionsState

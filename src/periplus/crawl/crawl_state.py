@@ -17,10 +17,10 @@ from periplus.crawl.crawl_snapshot import (
 from periplus.crawl.crawl_statistics import CrawlStatistics, RateMeter, explain_wait
 from periplus.crawl.fetch_records import DuplicateTable
 from periplus.crawl.focus.focus import FocusState, group_ranks_by_host, open_focus
+from periplus.crawl.hosts.host_limits import HostLimits
 from periplus.crawl.inspection.cuts import Cut, CutKind, count_cuts, list_cuts
 from periplus.crawl.inspection.host_view import HostView
 from periplus.crawl.outlinks import OutlinkExtractor
-from periplus.crawl.policies.host_limits import HostLimits
 from periplus.crawl.policies.host_table import HostTable
 from periplus.crawl.policies.original_urls import OriginalUrls
 from periplus.crawl.policies.seed_list import read_seeds_file, write_seeds_file

@@ -17,6 +17,7 @@ from periplus.crawl.crawl_state import CrawlState
 from periplus.crawl.crawl_statistics import CrawlStatistics
 from periplus.crawl.documents.document_parser import DocumentParser
 from periplus.crawl.fetch_processing import FetchProcessor
+from periplus.crawl.hosts.blocked_hosts import BlockedHosts
 from periplus.crawl.inspection.crawl_log import CrawlLog
 from periplus.crawl.outlinks import parse_seed
 from periplus.crawl.policies.contact import name_robot, require_contact
@@ -86,6 +87,7 @@ class Crawler:
         path = shard_dir(folder, number) / "frontier.bin"
         self._state = CrawlState.recover(path, self._settings, self._store, seeds, self._now(), self._shard)
         self._resources.callback(self._state.frontier.close)
+        self._state.host_limits.blocked = BlockedHosts(folder)
         self._documents = DocumentParser(shard_dir(folder, number), self._settings)
         self._resources.callback(self._documents.close)
         self._fetcher.watch(self._documents.fileno())
@@ -282,7 +284,8 @@ class Crawler:
         if now - self._reported >= _REPORT_SECONDS:
             self._reported = now
             self._state.read_reports(self._store)
-        if now - self._revived >= _REVIVE_SECONDS:
+        # What was unblocked is fetched in this run, too.
+        if self._state.host_limits.read_blocked() or now - self._revived >= _REVIVE_SECONDS:
             self._revived = now
             self._state.frontier.revive()
         pause = max(limits.checkpoint_seconds, self._checkpoint_took * _CHECKPOINT_SHARE)

@@ -23,6 +23,7 @@ from periplus.serve.actions import (
     PublishRequest,
     UploadedFile,
 )
+from periplus.serve.admin.admin_protocols import CrawlLimits, OperationsLike
 from periplus.serve.api.result_formats import as_json
 from periplus.serve.api_keys import ROLES, ApiKeys
 from periplus.serve.application import make_app
@@ -39,9 +40,11 @@ __all__ = [
     "ClickEvent",
     "ContentLike",
     "CrawlLike",
+    "CrawlLimits",
     "HealthReport",
     "IndexPartsLike",
     "JudgementRequest",
+    "OperationsLike",
     "PageStatusLike",
     "PublishReceipt",
     "PublishRequest",

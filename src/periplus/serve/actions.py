@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from periplus.health import PartHealth
 from periplus.records import Query, VisitReport
+from periplus.serve.admin.admin_protocols import CrawlLimits, OperationsLike
 from periplus.serve.rules.rule_protocols import RulesLike
 
 __all__ = [
@@ -107,8 +108,8 @@ class CrawlLike(Protocol):
     def status(self) -> dict[str, Any]:
         """Return its state and counters."""
 
-    def start(self, seeds: Sequence[str] = ()) -> None:
-        """Start or continue the crawl, with additional seeds.
+    def start(self, seeds: Sequence[str] = (), limits: CrawlLimits | None = None) -> None:
+        """Start or continue the crawl, with additional seeds, and limits for this run.
 
         Raise `BadUrl` for an invalid seed, `BadInput` if a crawl is running or there is no URL to start from.
         """
@@ -205,3 +206,5 @@ class Actions(NamedTuple):
     """Return what became of the page with a URL in a query, as a record; raise `BadUrl` for an invalid one."""
     rules: RulesLike | None = None
     """The rule sets that people and the operator have written."""
+    operations: OperationsLike | None = None
+    """What operators can do and see."""

@@ -15,7 +15,10 @@ from starlette.types import Receive, Scope, Send
 from periplus.errors import DataError, Overloaded, PeriplusError
 from periplus.health import part
 from periplus.serve.actions import Actions
+from periplus.serve.admin.admin_api import AdminApi
+from periplus.serve.admin.admin_commands import AdminCommands
 from periplus.serve.admin.admin_pages import AdminHandlers
+from periplus.serve.admin.admin_sections import AdminSections
 from periplus.serve.api.documents_api import DocumentHandlers
 from periplus.serve.api.passages_api import PassageHandlers
 from periplus.serve.api.query_counter import QueryCounter
@@ -122,7 +125,8 @@ def make_app(
     pages = PageHandlers(executor, renderer, assets, auth)
     api = ApiHandlers(executor, metrics, cache, bodies, actions.health, actions.crawl_metrics)
     weather = WeatherService(settings, actions.fetch, renderer)
-    admin = AdminHandlers(executor, renderer, auth, actions, metrics, api.update_metrics)
+    commands = AdminCommands(actions, keys)
+    admin = AdminHandlers(executor, renderer, auth, commands, actions, metrics, api.update_metrics)
     has_thumbnail = actions.has_thumbnail or (lambda _: False)
     extras = PageExtras(lambda: trending.pages, settings.clicks, weather.available, has_thumbnail)
     results = ResultRenderer(searcher, renderer, executor.is_busy, extras, SlowQueryLog(settings))
@@ -131,16 +135,18 @@ def make_app(
     groups = {
         "pages": pages,
         "api": api,
-        "writes": WriteHandlers(actions, reporters),
+        "writes": WriteHandlers(actions, reporters, commands),
         "ratings": RatingHandlers(auth, actions, settings.clicks, reporters),
         "sites": SiteHandlers(executor, renderer, auth, actions, settings.submissions, why),
         "why": why,
         "publish": PublishHandlers(renderer, auth, actions, settings.upload_mb << 20),
         "weather": weather,
         "admin": admin,
+        "sections": AdminSections(renderer, auth, commands, keys, actions.rules),
+        "operations": AdminApi(commands, keys),
         "passages": PassageHandlers(searcher, executor),
         "documents": DocumentHandlers(actions.documents, executor, settings.documents_mb << 20),
-        "rules": RuleHandlers(actions.rules, renderer, auth),
+        "rules": RuleHandlers(actions.rules, renderer, auth, commands),
         "searxng": SearxngHandlers(executor, settings.rate > 0),
     }
 
@@ -148,7 +154,7 @@ def make_app(
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         watching = {
             "index watch": executor.watch_index,
-            "housekeeping": lambda: _housekeeping(executor, api, log, trending, queries),
+            "housekeeping": lambda: _housekeeping(executor, api, log, trending, queries, admin),
             "thread watch": lambda: _watch_threads(executor, heartbeat),
         }
         tasks = [asyncio.create_task(supervise_task(name, work)) for name, work in watching.items()]
@@ -190,7 +196,12 @@ def _public_settings(settings: ServeSettings) -> frozenset[str]:
 
 
 async def _housekeeping(
-    executor: SearchExecutor, api: ApiHandlers, log: AccessLog, trending: TrendingPages, queries: QueryCounter
+    executor: SearchExecutor,
+    api: ApiHandlers,
+    log: AccessLog,
+    trending: TrendingPages,
+    queries: QueryCounter,
+    admin: AdminHandlers,
 ) -> None:
     """Do once a second what no request should wait for; what fails is reported, and tried again."""
     steps = [
@@ -198,6 +209,7 @@ async def _housekeeping(
         supervise_once("trending pages", trending.refresh),
         supervise_once("popular queries", queries.flush),
         supervise_once("access log", log.flush),
+        supervise_once("admin samples", admin.sample),
     ]
     while True:
         with contextlib.suppress(Overloaded, DataError):

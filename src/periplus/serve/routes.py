@@ -6,6 +6,7 @@ document, and the page `/api` the documentation for people.
 
 from typing import Final
 
+from periplus.serve.admin.admin_routes import ADMIN_ROUTES
 from periplus.serve.document_routes import DOCUMENT_ROUTES
 from periplus.serve.route_records import INVALID, TOO_MANY, Access, Parameter, Route, object_schema, text
 from periplus.serve.rules.rule_routes import RULE_ROUTES
@@ -15,6 +16,15 @@ __all__ = ["ROUTES"]
 
 _VISIT: Final = object_schema(
     ("url",), url=text(2048), count={"type": "integer"}, digest=text(128), when={"type": "number"}
+)
+_LIMITS: Final = object_schema(
+    (),
+    pages={"type": "integer", "minimum": 1, "maximum": 1_000_000_000},
+    host_pages={"type": "integer", "minimum": 1, "maximum": 1_000_000_000},
+    minutes={"type": "number", "minimum": 0, "maximum": 525_600},
+    depth={"type": "integer", "minimum": 0, "maximum": 1_000},
+    scope={"type": "string", "enum": ["host", "domain", "web"]},
+    recrawl={"type": "boolean"},
 )
 _UNAUTHORIZED: Final = {401: "no key, or an unknown one", 403: "the role of the key does not allow this"}
 _UNAVAILABLE: Final = {501: "not available on this server"}
@@ -118,7 +128,7 @@ _WRITES: Final = (
                 "path",
             ),
         ),
-        body=object_schema((), seeds={"type": "array", "items": text(2048), "maxItems": 1000}),
+        body=object_schema((), seeds={"type": "array", "items": text(2048), "maxItems": 1000}, limits=_LIMITS),
         responses={202: "accepted", 404: "no such command", 409: "no crawl is running, or one already is"}
         | INVALID
         | TOO_MANY
@@ -229,15 +239,6 @@ _PAGES: Final = (
     Route("GET", "/api/rater", "ratings.form_token", "", (), "judge", Access.SESSION),
 )
 
-_ADMIN: Final = (
-    Route("GET", "/admin", "admin.page", "", (), "admin", Access.LOGIN_PAGE, media_types=_HTML),
-    Route("GET", "/admin/ranking", "admin.ranking", "", (), "admin", Access.LOGIN_PAGE, media_types=_HTML),
-    Route("POST", "/admin/login", "admin.login", media_types=_HTML),
-    Route("POST", "/admin/logout", "admin.logout", "", (), "admin", Access.SESSION, media_types=_HTML),
-    Route("POST", "/admin/crawl", "admin.crawl", "", (), "admin", Access.SESSION, media_types=_HTML),
-    Route("GET", "/admin/live", "admin.live", "", (), "admin", Access.SESSION, media_types=("text/event-stream",)),
-)
-
 ROUTES: Final = (
     *SEARCH_ROUTES,
     *RULE_ROUTES,
@@ -245,5 +246,5 @@ ROUTES: Final = (
     *DOCUMENT_ROUTES,
     *_PAGES,
     *_OPERATION,
-    *(route._replace(metric="/admin") for route in _ADMIN),
+    *ADMIN_ROUTES,
 )

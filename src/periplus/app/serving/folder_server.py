@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from periplus.app.administration.job_scheduler import background_scheduler
 from periplus.app.jobs.field_declarations import apply_fields
 from periplus.app.kernel_compilation import compile_kernels
 from periplus.app.observer import SILENT, Observer
@@ -111,6 +112,7 @@ def serve_folder(
             stack.enter_context(background_publisher(folder, settings))
             monitor = ResourceMonitor(folder, settings.limits, observer.message, release_memory)
             stack.enter_context(monitor.running())
+            stack.enter_context(background_scheduler(folder, settings))
             on_ready(url)
 
         if single and opened is not None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from periplus.app.administration.job_scheduler import background_scheduler
 from periplus.app.jobs.crawl_runner import check_seeds, run_crawl
 from periplus.app.jobs.embedding_jobs import embed_forever, embeds_new_pages
 from periplus.app.kernel_compilation import compile_kernels
@@ -60,6 +61,7 @@ def run_live(
             """Start the other processes only now: a port that is in use should not start a crawl."""
             monitor = ResourceMonitor(folder, settings.limits, observer.message, release_memory)
             stack.enter_context(monitor.running())
+            stack.enter_context(background_scheduler(folder, settings))
             if crawls:
                 stack.enter_context(background_job(observer, "crawl", _crawl, folder, settings, list(seeds)))
             stack.enter_context(background_job(observer, "indexer", index_forever, folder, settings, every))

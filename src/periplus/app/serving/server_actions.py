@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
+from periplus.app.administration.server_operations import ServerOperations
 from periplus.app.disk_estimates import PublicationRoom
 from periplus.app.jobs.crawl_runner import check_seeds
 from periplus.app.serving.document_service import DocumentService
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from periplus.serve import (
         Actions,
         ClickEvent,
+        CrawlLimits,
         HealthReport,
         JudgementRequest,
         Publisher,
@@ -60,11 +62,12 @@ def server_actions(folder: Path, searcher: Any, settings: Settings, submit: Subm
     from periplus.serve import Actions
 
     actions = _FolderActions(folder, searcher, settings, submit)
+    crawl = _CrawlActions(folder, settings)
     return Actions(
         actions.publish,
         actions.unpublish,
         actions.report_visits,
-        _CrawlActions(folder, settings),
+        crawl,
         actions.record_judgement,
         actions.record_click,
         actions.trending_pages,
@@ -78,6 +81,7 @@ def server_actions(folder: Path, searcher: Any, settings: Settings, submit: Subm
         thumbnail=actions.thumbnail,
         why=actions.why,
         rules=RuleStore(folder),
+        operations=ServerOperations(folder, settings, actions.documents, crawl.status, actions.health),
     )
 
 
@@ -165,6 +169,10 @@ class _FolderActions:
             self._refused = (time.monotonic(), part)
         if part:
             raise Overloaded(f"Published pages cannot be indexed at present: {part} fails.", "Try again later.")
+
+    def documents(self) -> int:
+        """Return how many pages are in the index."""
+        return int(self._searcher.statistics().documents)
 
     def health(self) -> "HealthReport":
         """Return how the parts of all processes of the data folder are."""
@@ -275,10 +283,18 @@ class _CrawlActions:
         """Return the state and the statistics of the crawl."""
         return self._control.status()
 
-    def start(self, seeds: Sequence[str] = ()) -> None:
-        """Start the crawl with these seeds, or resume it."""
-        check_seeds(seeds, self._arguments[1])
-        self._control.start(seeds)
+    def start(self, seeds: Sequence[str] = (), limits: "CrawlLimits | None" = None) -> None:
+        """Start the crawl with these seeds, or resume it; limits count for this run only."""
+        from periplus.crawl import CrawlControl
+
+        folder, settings = self._arguments
+        check_seeds(seeds, settings)
+        if limits is None:
+            self._control.start(seeds)
+            return
+        chosen = {name: value for name, value in msgspec.structs.asdict(limits).items() if value is not None}
+        crawl = msgspec.structs.replace(settings.crawl, **chosen)
+        CrawlControl(folder, msgspec.structs.replace(settings, crawl=crawl)).start(seeds)
 
     def pause(self) -> None:
         """Start no more requests."""

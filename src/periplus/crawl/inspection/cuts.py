@@ -37,6 +37,7 @@ class CutKind(enum.StrEnum):
     HOST_BYTES = "host-bytes"
     HOST_DAY = "host-day"
     CRAWL_DELAY = "crawl-delay"
+    BLOCKED = "blocked"
     NO_ANSWER = "no-answer"
 
 
@@ -59,6 +60,7 @@ _EFFECTS: Final[Mapping[CutKind, tuple[str, str]]] = {
     CutKind.HOST_BYTES: ("URLs wait behind the limit of bytes of their hosts", "crawl.host_bytes"),
     CutKind.HOST_DAY: ("URLs wait for another day", "crawl.host_requests_per_day"),
     CutKind.CRAWL_DELAY: ("URLs wait at hosts that ask for a longer Crawl-delay", "frontier.max_crawl_delay"),
+    CutKind.BLOCKED: ("URLs wait at hosts that the operator has blocked", ""),
     CutKind.NO_ANSWER: ("URLs wait for hosts that do not answer", "frontier.max_failures"),
 }
 

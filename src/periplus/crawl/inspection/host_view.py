@@ -6,9 +6,9 @@ from typing import Final
 
 import msgspec
 
-from periplus.frontier import Frontier
+from periplus.frontier import Frontier, Host
 
-__all__ = ["HostRow", "HostView"]
+__all__ = ["HostRow", "HostView", "make_row"]
 
 _ROWS: Final = 20
 _HOSTS_A_SECOND: Final = 20_000
@@ -53,17 +53,21 @@ class HostView:
         found = [host for name in names if (host := frontier.host(name)) is not None]
         best = nlargest(_ROWS, found, key=lambda host: (len(host), host.in_flight is not None, host.next_time))
         self._names = [host.name for host in best]
-        return tuple(
-            HostRow(
-                host.name,
-                host.state.name.lower(),
-                len(host),
-                pages.get(host.name, 0),
-                errors.get(host.name, 0),
-                len(host.held) + sum(chunk.urls for chunk in host.held_chunks),
-                round(max(0.0, host.next_time - now), 3),
-                round(frontier.delays.seconds(host), 3),
-                host.failures,
-            )
-            for host in best
-        )
+        return tuple(make_row(frontier, host, pages, errors, now) for host in best)
+
+
+def make_row(
+    frontier: Frontier, host: Host, pages: Mapping[str, int], errors: Mapping[str, int], now: float
+) -> HostRow:
+    """Return the row of one host."""
+    return HostRow(
+        host.name,
+        host.state.name.lower(),
+        len(host),
+        pages.get(host.name, 0),
+        errors.get(host.name, 0),
+        len(host.held) + sum(chunk.urls for chunk in host.held_chunks),
+        round(max(0.0, host.next_time - now), 3),
+        round(frontier.delays.seconds(host), 3),
+        host.failures,
+    )

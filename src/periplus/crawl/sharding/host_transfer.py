@@ -17,8 +17,8 @@ import numpy as np
 
 from periplus.crawl.crawl_snapshot import Totals
 from periplus.crawl.crawl_state import CrawlState
+from periplus.crawl.hosts.host_limits import HostUsage
 from periplus.crawl.policies.form_filler import HostForms
-from periplus.crawl.policies.host_limits import HostUsage
 from periplus.crawl.policies.traps import TrapsState
 from periplus.crawl.regions.regions import Region
 from periplus.crawl.robots_cache import CachedRobots

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from periplus.serve.admin.admin_plots import line
+from periplus.serve.admin.admin_plots import plot
 
 __all__ = ["quality_panel"]
 
@@ -22,7 +22,7 @@ def quality_panel(latest: Any, history: Sequence[Any]) -> dict[str, Any]:
     return {
         "quality_when": str(latest["when"])[:16].replace("T", " ") if scores and "when" in latest else "",
         "quality": [(name, title, f"{score:.3f}", round(100 * score, 1)) for name, title, score in scores],
-        "quality_line": line(times),
+        "quality_line": plot([(float(n), score) for n, score in enumerate(times)]),
     }
 
 

@@ -1,7 +1,6 @@
 """Handlers for programs that change something: publish a page, submit a site, report visits, control the crawl."""
 
 import re
-from collections.abc import Callable
 from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
@@ -9,9 +8,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from periplus.errors import BadInput, BadUrl
+from periplus.errors import BadInput
 from periplus.records import VisitReport
 from periplus.serve.actions import Actions, PublishRequest
+from periplus.serve.admin.admin_commands import AdminCommands
+from periplus.serve.admin.admin_protocols import CrawlLimits
 from periplus.serve.middleware.reporter_hashes import ReporterHasher
 from periplus.serve.request_bodies import json_response, read_json
 from periplus.serve.workers.blocking_calls import call_in_thread
@@ -20,6 +21,7 @@ __all__ = ["SubmissionBody", "VisitBody", "WriteHandlers"]
 
 T = TypeVar("T")
 _MAX_VISITS: Final = 5_000
+_COMMANDS: Final = ("start", "pause", "resume", "stop")
 _ID: Final = re.compile(r"[0-9a-f]{16}|[0-9a-f]{64}")
 
 
@@ -44,13 +46,15 @@ class _VisitsBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class _StartBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seeds: Annotated[tuple[Annotated[str, msgspec.Meta(max_length=2_048)], ...], msgspec.Meta(max_length=1_000)] = ()
+    limits: CrawlLimits | None = None
 
 
 class WriteHandlers:
     """Handlers of the group 'writes' in the route table."""
 
-    def __init__(self, actions: Actions, reporters: ReporterHasher) -> None:
+    def __init__(self, actions: Actions, reporters: ReporterHasher, commands: AdminCommands) -> None:
         self._actions = actions
+        self._commands = commands
         self._reporters = reporters
 
     async def publish(self, request: Request) -> Response:
@@ -102,25 +106,16 @@ class WriteHandlers:
 
     async def control_crawl(self, request: Request) -> Response:
         """Start, pause, resume or stop the crawl."""
-        crawl = _available(self._actions.crawl)
+        self._commands.crawl()
         command, body = request.path_params["word"], _StartBody()
         if command == "start" and "content-type" in request.headers:
             body = await read_json(request, _StartBody)
-        commands: dict[str, Callable[[], None]] = {
-            "start": lambda: crawl.start(body.seeds),
-            "pause": crawl.pause,
-            "resume": crawl.resume,
-            "stop": crawl.stop,
-        }
-        if command not in commands:
+        if command not in _COMMANDS:
             raise HTTPException(404, "The commands are start, pause, resume and stop.")
-        try:
-            await call_in_thread(commands[command])
-        except BadUrl:
-            raise
-        except BadInput:
-            message = "A crawl is already running, or there is no URL to start from: send seeds, or submit a site."
-            raise HTTPException(409, message if command == "start" else "No crawl is running.") from None
+        if command == "start":
+            await self._commands.start_crawl(request.state.caller, body.seeds, body.limits)
+        else:
+            await self._commands.control_crawl(request.state.caller, command)
         return json_response({"status": "told", "word": command}, 202)
 
 

@@ -55,7 +55,8 @@ class Authenticator:
     def authorize(self, request: Request, route: Route) -> None:
         """Raise `HTTPException` unless the caller has the permission that the route needs.
 
-        The session, if that is what proved it, is left in `request.state.session`.
+        The session, if that is what proved it, is left in `request.state.session`, and the name of the key in
+        `request.state.caller`.
         """
         if not route.permission or route.public_setting in self._public_settings:
             return
@@ -63,6 +64,7 @@ class Authenticator:
         if route.access is Access.KEY or (route.access is Access.KEY_OR_SESSION and has_key):
             key = self._require_key(request, route.permission)
             request.state.publisher = Publisher(key.digest[:16], key.allows("admin"))
+            request.state.caller = key.name
             return
         session = self.session(request, route.permission)
         if not session:
@@ -71,6 +73,7 @@ class Authenticator:
         if route.access is Access.KEY_OR_SESSION:
             self.check_form(request, session, request.headers.get("x-token", ""))
         request.state.session = session
+        request.state.caller = self.caller(session)
 
     def _require_key(self, request: Request, permission: str) -> ApiKey:
         scheme, _, secret = request.headers.get("authorization", "")[:_MAX_LENGTH].partition(" ")
@@ -119,9 +122,17 @@ class Authenticator:
 
     def publisher(self, session: str) -> Publisher:
         """Return who publishes in a session that `session` returned."""
-        match = _SESSION.fullmatch(session)
-        key = next((key for key in self._keys.all() if match and key.digest[:16] == match[2]), None)
+        key = self._key_of(session)
         return Publisher(key.digest[:16], key.allows("admin")) if key else Publisher("unknown")
+
+    def caller(self, session: str) -> str:
+        """Return the name of the key of a session."""
+        key = self._key_of(session)
+        return key.name if key else "unknown"
+
+    def _key_of(self, session: str) -> ApiKey | None:
+        match = _SESSION.fullmatch(session)
+        return next((key for key in self._keys.all() if match and key.digest[:16] == match[2]), None)
 
     def allows_publishing(self) -> bool:
         """Return whether there is a key with which somebody may publish."""

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from periplus.errors import BadInput, NothingHere
+from periplus.serve.admin.admin_commands import AdminCommands
 from periplus.serve.middleware.auth import Authenticator
 from periplus.serve.pages.page_templates import PageRenderer
 from periplus.serve.request_bodies import json_response, read_form_bytes, read_json
@@ -48,8 +49,11 @@ class _ServerBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class RuleHandlers:
     """Handlers of the group 'rules' in the route table."""
 
-    def __init__(self, rules: RulesLike | None, renderer: PageRenderer, auth: Authenticator) -> None:
+    def __init__(
+        self, rules: RulesLike | None, renderer: PageRenderer, auth: Authenticator, commands: AdminCommands
+    ) -> None:
         self._rules = rules
+        self._commands = commands
         self._renderer = renderer
         self._auth = auth
 
@@ -86,11 +90,9 @@ class RuleHandlers:
 
     async def set_server_rules(self, request: Request) -> Response:
         """Set which sets count for everybody."""
-        store, body = self._store(), await read_json(request, _ServerBody)
-        try:
-            return json_response({"ids": await call_in_thread(store.set_server_ids, body.ids)})
-        except NothingHere:
-            raise HTTPException(404, "There are no rules with one of these ids.") from None
+        self._store()
+        body = await read_json(request, _ServerBody)
+        return json_response({"ids": await self._commands.set_server_rules(request.state.caller, body.ids)})
 
     async def page(self, request: Request) -> Response:
         """Show the rules of this browser, and forms to change them."""

@@ -64,15 +64,24 @@ if (panels) {
   const number = new Intl.NumberFormat(document.documentElement.lang);
   source.onmessage = (event) => {
     const now = JSON.parse(event.data);
-    write("live-state", now.state);
+    const state = document.getElementById("live-state");
+    // What can be done depends on the state, so that the page is loaded anew when it changes and nobody is writing.
+    if (panels.dataset.state && panels.dataset.state !== now.state && !document.activeElement.closest("form")) location.reload();
+    panels.dataset.state = now.state;
+    state.textContent = JSON.parse(state.dataset.states)[now.state] ?? now.state;
+    write("live-busy", number.format(now.busy));
     write("live-pages", number.format(now.pages));
     write("live-rate", now.rate.toFixed(1));
     write("live-waiting", number.format(now.waiting));
     write("live-documents", number.format(now.documents));
     write("live-requests", number.format(now.requests));
     write("live-hits", now.hit_rate);
-    document.getElementById("crawl-line").setAttribute("points", now.crawl_line);
-    document.getElementById("request-line").setAttribute("points", now.request_line);
+    for (const [id, drawn] of Object.entries(now.plots)) {
+      document.getElementById(id).setAttribute("points", drawn.points);
+      for (const label of document.querySelectorAll(`#${id}-plot [data-part]`)) {
+        if (drawn.points) label.textContent = drawn[label.dataset.part];
+      }
+    }
   };
   addEventListener("pagehide", () => source.close());
 }

@@ -1,4 +1,6 @@
-"""Why a host is left alone for the rest of a run: limits of pages, bytes, requests a day, an absurd Crawl-delay."""
+"""Why a host is left alone for the rest of a run: limits of pages, bytes, requests a day, an absurd Crawl-delay,
+or that the operator has blocked it.
+"""
 
 import enum
 from collections.abc import Sequence
@@ -6,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from periplus.crawl.hosts.blocked_hosts import BlockedHosts
 from periplus.crawl.inspection.cuts import CutKind, WaitingCounts
 from periplus.crawl.policies.host_table import HostTable
 from periplus.frontier import Frontier
@@ -27,6 +30,7 @@ class Hold(enum.StrEnum):
     BYTES = "crawl.host_bytes"
     DAY = "crawl.host_requests_per_day"
     CRAWL_DELAY = "frontier.max_crawl_delay"
+    BLOCKED = "blocked hosts"
 
 
 CUTS: Final = {
@@ -34,12 +38,14 @@ CUTS: Final = {
     Hold.BYTES: CutKind.HOST_BYTES,
     Hold.DAY: CutKind.HOST_DAY,
     Hold.CRAWL_DELAY: CutKind.CRAWL_DELAY,
+    Hold.BLOCKED: CutKind.BLOCKED,
 }
 _REASONS: Final = {
     Hold.PAGES: "reached the limit of pages",
     Hold.BYTES: "reached the limit of bytes",
     Hold.DAY: "used up the requests of today",
     Hold.CRAWL_DELAY: "asks for a longer Crawl-delay than is waited for, and is parked",
+    Hold.BLOCKED: "was blocked by the operator",
 }
 
 
@@ -67,6 +73,7 @@ class HostLimits:
         self.held: dict[str, Hold] = {}
         """Hosts that were held back in this run, and why."""
         self._waiting = WaitingCounts()
+        self.blocked = BlockedHosts()
 
     def count(self, record: FetchRecord, host: str) -> None:
         """Count a request, if a limit needs it; one that was not sent does not count."""
@@ -92,7 +99,16 @@ class HostLimits:
             self.held[host] = hold
         return hold is not None
 
+    def read_blocked(self) -> bool:
+        """Read again which hosts are blocked; return whether others are now."""
+        if not self.blocked.read_again():
+            return False
+        self.held = {host: why for host, why in self.held.items() if why is not Hold.BLOCKED}
+        return True
+
     def _reason(self, host: str, pages: int, crawl_delay: float | None, now: float) -> Hold | None:
+        if self.blocked.covers(host):
+            return Hold.BLOCKED
         own = self._table.find(host)
         if pages >= ((own.pages if own is not None else 0) or self._crawl.host_pages):
             return Hold.PAGES

@@ -1,0 +1,1 @@
+"""What an operator does and reads on the admin page: changes, schedule, hosts, sinks, health."""
