@@ -230,6 +230,6 @@ def test_the_admin_page_is_live(browser: Any, site: str) -> None:
         page.goto(site + "admin/ranking?q=salt&static_weight=0.9")
         assert violations(page) == []
         assert "static_weight = 0.9" in page.locator(".command code").inner_text()
-        page.get_by_role("link", name="Admin").click()
+        page.get_by_role("link", name="Overview").click()
         page.get_by_role("button", name="Log out").click()
         page.wait_for_selector("#key")
