@@ -191,6 +191,10 @@ bench-synonyms: $(DEV_READY) ## synonyms learned from anchor text, on generated 
 bench-agents: $(DEV_READY) ## what language models read: is the answer in the first tokens of /api/passages (QUESTIONS=1000)
 	@$(BIN)/python bench/agents.py $(if $(QUESTIONS),--questions $(QUESTIONS))
 
+bench-documents: $(DEV_READY) ## documents pushed over HTTP to an empty server, searchable when, facets and filters (DOCUMENTS=187721)
+	@$(INSTALL) bench
+	@$(BIN)/python bench/documents.py $(if $(DOCUMENTS),--documents $(DOCUMENTS)) $(ARGS)
+
 bench-obvious: $(DEV_READY) ## everyday queries that have one obvious page: success@1 and @3 by kind (FOLDER= QUERIES= KEEP=)
 	@$(BIN)/python bench/obvious.py $(if $(FOLDER),--collection $(FOLDER)) $(if $(QUERIES),--queries $(QUERIES)) \
 		$(if $(KEEP),--keep $(KEEP)) $(ARGS)

@@ -226,6 +226,8 @@ def _array_layout(data: bytes) -> Any:
         if values.dtype.kind == "f":
             values = np.where(np.abs(values) < _RESIDUE, values.dtype.type(0), values)
         content = "" if entry["name"] in packed else plain(values)
+        if values.dtype.kind == "f" and np.isnan(values).any():
+            content = repr(content)  # no NaN equals another
         arrays.append([entry["name"], entry["dtype"], entry["shape"][1:] if content == "" else entry["shape"], content])
     rest = {name: value for name, value in header.items() if name != "arrays"}
     return {"container": struct.unpack_from("<I", data, 8)[0], **plain(rest), "arrays": arrays}

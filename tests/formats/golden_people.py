@@ -1,14 +1,19 @@
 """What people leave in a data folder, as golden files: keys, deletions, pages handed in, judgements, clicks."""
 
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import msgspec
+import numpy as np
+
 from formats.golden_files import NOW, GoldenFormat, content, plain
 from formats.golden_store import DAY, fetched_page
 from periplus.app.administration.change_log import ChangeLog
 from periplus.app.administration.job_schedule import JobSchedule
+from periplus.arrays import ArrayFile
 from periplus.crawl import block_host, blocked_hosts
 from periplus.errors import DataError
 from periplus.evaluate import read_quality as kept_quality
@@ -18,27 +23,59 @@ from periplus.evaluate.experiment import Evaluation, Result
 from periplus.evaluate.report import record_quality
 from periplus.files import encode_json, make_folder, write_atomically
 from periplus.health import part
-from periplus.publish import ContentFiles, ContentPublisher, DeletionList, Inbox, Publication
+from periplus.index import read_schema, write_schema
+from periplus.index.own_fields.field_columns import Sources
+from periplus.index.own_fields.field_columns import write_own_fields as write_own
+from periplus.index.own_fields.own_fields import OwnFields, check_own_fields
+from periplus.publish import (
+    CollectionCatalog,
+    ContentFiles,
+    ContentPublisher,
+    DeletionList,
+    DocumentConverter,
+    Inbox,
+    Publication,
+)
+from periplus.records import FetchRecord
 from periplus.result_rules import RuleStore
 from periplus.search import Snapshot, list_snapshots
 from periplus.search.pinning.snapshot_files import snapshot_settings
 from periplus.serve.api_keys import ApiKeys
-from periplus.settings import Settings
+from periplus.settings import FieldSettings, Settings
 from periplus.signals import Click, Judgement, read_clicks, read_judgements, write_click, write_judgement
 from periplus.signals.popular_queries import PopularQueries
 
 
 def write_keys(folder: Path) -> None:
-    """Make two keys."""
+    """Make two keys, and one that is limited to collections."""
     keys = ApiKeys(folder)
     keys.add("editor", "publish")
     keys.add("operator", "admin")
+    keys.add("shop", "read", ("lamps", "lamps_*"))
 
 
 def read_keys(folder: Path) -> Any:
     """Return the keys and a signature."""
     keys = ApiKeys(folder)
-    return {"keys": plain(keys.all()), "signature": keys.sign("text")}
+    listed = plain(keys.all())
+    for key in listed:  # before version 3, no key had any
+        key["collections"] or key.pop("collections")
+    return {"keys": listed, "signature": keys.sign("text")}
+
+
+def write_collections(folder: Path) -> None:
+    """Create two collections, one of them public, and an alias."""
+    catalog = CollectionCatalog(folder)
+    catalog.create("charts", public=True)
+    catalog.create("lamps_1", public=False)
+    catalog.change_aliases({"lamps": "lamps_1"})
+    shutil.rmtree(folder / "collections")
+
+
+def read_collections(folder: Path) -> Any:
+    """Return them, and what the alias stands for."""
+    catalog = CollectionCatalog(folder)
+    return {"all": plain(catalog.all()), "aliases": catalog.aliases(), "lamps": plain(catalog.find("lamps"))}
 
 
 def write_deleted(folder: Path) -> None:
@@ -118,6 +155,70 @@ def read_inbox(folder: Path) -> Any:
     return {"waits": waits, "indexed": plain(indexed)}
 
 
+_DOCUMENTS = (
+    b'{"id": 1, "title": "Lamp", "text": "Brass.", "brand": ["acme", "kite"], "price": 9.5, "released": "2024-01-05"}',
+    b'{"id": "2", "name": "Rope", "brand": "acme", "in_stock": true, "links": ["http://light.test/"], "more": [1, {}]}',
+    b'{"url": "http://light.test/3", "title": "Fog horn", "popularity": 0.5, "details": "Loud."}',
+)
+_FIELDS = {
+    "brand": FieldSettings("keyword"),
+    "price": FieldSettings("number", sort=False),
+    "in_stock": FieldSettings("boolean"),
+    "released": FieldSettings("date", facet=False),
+    "details": FieldSettings("text"),
+}
+
+
+def _documents() -> list[FetchRecord]:
+    converter = DocumentConverter(_FIELDS)
+    return [msgspec.structs.replace(converter.convert(raw), when=DAY) for raw in _DOCUMENTS]
+
+
+def write_batches(folder: Path) -> None:
+    """Put in a batch of documents that is indexed, and one that is not."""
+    inbox = Inbox(folder)
+    inbox.add_batch(_documents()[:2])
+    for path, _ in list(inbox.pending_records()):
+        inbox.mark_indexed(path)
+    inbox.add_batch(_documents()[2:])
+
+
+def read_batches(folder: Path) -> Any:
+    """Return what waits, and a document that is indexed as it was sent."""
+    part("inbox").recover()
+    inbox = Inbox(folder)
+    indexed = inbox.find_record(_documents()[1].key)
+    waits = [plain(visit) for _, visits in inbox.pending_records() for visit in visits]
+    if part("inbox").health.is_failing():
+        raise DataError(part("inbox").health.error)
+    return {"waits": waits, "indexed": plain(indexed)}
+
+
+def write_own_fields(folder: Path) -> None:
+    """Write the own fields of a segment, and the schema of its index."""
+    records = _documents()
+    write_schema(folder, _FIELDS)
+    raws = [record.page.own_fields.encode() if record.page else b"" for record in records]
+    start = np.cumsum([0, *map(len, raws)], dtype=np.int64)
+    sources = Sources(start, np.frombuffer(b"".join(raws), np.uint8))
+    write_own(folder, sources, np.array([record.content for record in records], np.uint64), _FIELDS)
+
+
+def read_own_fields(folder: Path) -> Any:
+    """Return schema, objects, columns and sets."""
+    file = ArrayFile(folder / "own_fields.arrays", "own_fields")
+    check_own_fields(file, len(_DOCUMENTS), DataError)
+    own, schema = OwnFields(file, len(_DOCUMENTS)), read_schema(folder)
+    return {
+        "schema": plain(schema),
+        "objects": [own.source(document).decode() for document in range(len(_DOCUMENTS))],
+        "content": own.content.tolist(),
+        "acme": own.with_words("brand", schema["brand"], ["acme"]).tolist(),
+        "priced": own.in_range("price", schema["price"], 1.0, 10.0).tolist(),
+        "dated": own.with_any("released", schema["released"]).tolist(),
+    }
+
+
 def write_signals(folder: Path) -> None:
     """Keep judgements and clicks."""
     for grade in (1, 3):
@@ -187,6 +288,9 @@ def read_snapshots(folder: Path) -> Any:
 
 FORMATS = (
     GoldenFormat("keys", write_keys, read_keys),
+    GoldenFormat("collections", write_collections, read_collections),
+    GoldenFormat("batches", write_batches, read_batches, tolerant=("inbox/*",)),
+    GoldenFormat("own-fields", write_own_fields, read_own_fields, unnumbered=("own_fields.arrays",)),
     GoldenFormat("deleted", write_deleted, read_deleted),
     GoldenFormat(
         "published", write_published, read_published, tolerant=("published/urls/*",), unnumbered=("published/*/*",)

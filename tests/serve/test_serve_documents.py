@@ -113,6 +113,8 @@ def test_documents_are_filtered_in_words_and_by_parameter(lamps: Server) -> None
     )
     assert lamps.titles(q="", filter="NOT in_stock:* AND brand:kite") == ["Paper lamp"]
     assert lamps.titles(q="lamp", filter="released:2024-02-01..") == ["Steel lamp"]
+    assert lamps.titles(q="lamp", filter="price>100") == [], "a filter is never relaxed"
+    assert lamps.titles(q="lamp price:100..") == []
     assert lamps.titles(q="kyoto") == ["Paper lamp"], "fields of type text are searched"
 
 

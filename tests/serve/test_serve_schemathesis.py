@@ -12,6 +12,7 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis.generation import GenerationMode
 
 from periplus.app.administration.server_operations import ServerOperations
+from periplus.app.serving.collection_service import CollectionService
 from periplus.app.serving.document_service import DocumentService
 from periplus.evaluate import QueryDiagnosis
 from periplus.files import open_data_folder
@@ -68,19 +69,24 @@ def schema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     folder = open_data_folder(tmp_path_factory.mktemp("schema") / "data", create=True)
     documents = DocumentService(folder, Searcher.open(folder, Settings(), may_be_empty=True), Settings())
     operations = ServerOperations(folder, Settings(), lambda: 1, Crawl().status, HealthReport)
-    actions = ACTIONS._replace(documents=documents, rules=RuleStore(folder), operations=operations)
+    collections = CollectionService(folder, Settings())
+    collections.create("public", {}, public=True)
+    actions = ACTIONS._replace(
+        documents=documents, collections=collections, rules=RuleStore(folder), operations=operations
+    )
     with background_publisher(folder, Settings()), background_server(FakeSearcher(), SETTINGS, actions, KEYS) as url:
         yield schemathesis.openapi.from_url(url + "openapi.json")
 
 
 def test_every_request_is_answered_as_documented(schema: Any) -> None:
     operations = [found.ok() for found in schema.get_all_operations()]
-    assert len(operations) == 47
+    assert len(operations) == 62
     statuses: dict[str, set[int]] = {}
     for operation in operations:
         described = {int(status) for status in operation.definition.raw["responses"]}
-        statuses[operation.label] = ask_everything(operation, GenerationMode.POSITIVE, described)
-        ask_everything(operation, GenerationMode.NEGATIVE, described | {404, 405, 422})
+        few = "{collection}/" in operation.label  # the same handlers as those of the main index
+        statuses[operation.label] = ask_everything(operation, GenerationMode.POSITIVE, described, 3 if few else 6)
+        ask_everything(operation, GenerationMode.NEGATIVE, described | {404, 405, 422}, 3 if few else 6)
     by_key = (
         "GET /api/page",
         "GET /api/verify",
@@ -91,7 +97,11 @@ def test_every_request_is_answered_as_documented(schema: Any) -> None:
     assert statuses.pop("DELETE /api/keys/{name}") <= {200, 400}, "most names are those of no key"
     assert statuses.pop("PUT /api/blocked-hosts/{host}") <= {200, 400}, "most texts are no host"
     assert statuses.pop("DELETE /api/blocked-hosts/{host}") <= {200, 404}
-    looked_up = {label: statuses.pop(label) for label in by_key}
+    named = [label for label in statuses if "{collection}" in label or "{alias}" in label]
+    looked_up = {label: statuses.pop(label) for label in (*by_key, *named)}
+    looked_up.pop("PUT /api/aliases/{alias}")  # its collection is in the body
+    assert statuses.pop("POST /api/aliases") <= {200, 400}, "most names are no collection"
+    assert statuses.pop("POST /api/keys") <= {201, 400}, "most keys cannot be limited"
     assert statuses.pop("GET /api/why") <= {200, 400}, "most texts are no URL"
     assert statuses.pop("POST /api/rules") <= {201, 400}, "most texts are no rules"
     assert all(404 in seen for seen in looked_up.values()), "nobody guesses the key of a page"
@@ -100,12 +110,12 @@ def test_every_request_is_answered_as_documented(schema: Any) -> None:
     ]
 
 
-def ask_everything(operation: Any, mode: Any, described: set[int]) -> set[int]:
+def ask_everything(operation: Any, mode: Any, described: set[int], examples: int) -> set[int]:
     """Ask one operation in many ways, right or wrong; give the statuses that came back."""
     seen = set[int]()
 
     @settings(
-        max_examples=7,
+        max_examples=examples,
         deadline=None,
         database=None,
         phases=[Phase.explicit, Phase.generate],

@@ -29,6 +29,12 @@ if TYPE_CHECKING:
     from periplus.app.checking.folder_repair import FolderRepair, repair_data_folder
     from periplus.app.clusters.cluster_commands import ClusterSession, cluster_down, cluster_up, join_cluster
     from periplus.app.clusters.cluster_demo import ClusterAnswer, ClusterDemo, open_cluster_demo
+    from periplus.app.collection_jobs import (
+        change_aliases,
+        create_collection,
+        delete_collection,
+        list_collections,
+    )
     from periplus.app.demo_run import Demo, DemoAnswer, open_demo
     from periplus.app.diagnosis import Finding, examine_installation
     from periplus.app.engine import Engine, EngineStatistics, PublishedPage
@@ -154,6 +160,7 @@ __all__ = [
     "apply_deletions",
     "average_gains",
     "build_graph_and_index",
+    "change_aliases",
     "check_data_folder",
     "check_folder",
     "check_seeds",
@@ -162,7 +169,9 @@ __all__ = [
     "compile_kernels",
     "control_crawl",
     "crawl_status",
+    "create_collection",
     "create_snapshot",
+    "delete_collection",
     "delete_pages",
     "delete_snapshot",
     "describe_machine",
@@ -190,6 +199,7 @@ __all__ = [
     "kind_table",
     "learn_to_rank",
     "leave_sites",
+    "list_collections",
     "list_deleted",
     "list_held",
     "list_ranking_models",
@@ -316,6 +326,7 @@ _OWN: Final = {
         "search_folder",
     ),
     "jobs.seed_lists": ("read_seeds",),
+    "collection_jobs": ("change_aliases", "create_collection", "delete_collection", "list_collections"),
     "snapshot_jobs": ("SnapshotSize", "create_snapshot", "delete_snapshot", "snapshot_sizes"),
     "jobs.store_jobs": (
         "index_archive",

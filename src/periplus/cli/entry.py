@@ -26,6 +26,7 @@ from periplus.cli.commands.serve import serve
 from periplus.cli.commands.store import store
 from periplus.cli.commands.up import up
 from periplus.cli.commands.web import web
+from periplus.cli.queries.collection_command import collection
 from periplus.cli.queries.mcp import mcp
 from periplus.cli.queries.rules_command import rules
 from periplus.cli.queries.snapshot import snapshot
@@ -87,6 +88,7 @@ app.command("mcp")(mcp)
 app.add_typer(cluster, name="cluster")
 app.add_typer(site, name="site")
 app.add_typer(keys, name="keys")
+app.add_typer(collection, name="collection")
 app.add_typer(rules, name="rules")
 app.command("explain", cls=QueryCommand)(explain)
 app.command("why")(why)

@@ -39,7 +39,7 @@ from periplus.index.collection.segment_dictionary import SegmentDictionary, read
 from periplus.index.document_fields import FIELD_NAMES, Field
 from periplus.index.index_reader import Index, IndexStatistics
 from periplus.index.media_file import EXTRAS, documents_with, read_media
-from periplus.index.own_fields.field_schema import Schema, read_schema, write_schema
+from periplus.index.own_fields.field_schema import Schema, read_schema, schema_stamp, write_schema
 from periplus.index.own_fields.field_values import convert_value, parse_date
 from periplus.index.segment import Segment, TermEntry
 from periplus.index.static_vectors import stored_vectors
@@ -109,6 +109,7 @@ __all__ = [
     "repair_feed_log",
     "repair_index",
     "replace_index",
+    "schema_stamp",
     "select_named",
     "squeeze_site_name",
     "store_build_statistics",

@@ -5,21 +5,28 @@ In: pages handed in through the API, the form or the command line. Out: the same
 (`ContentFiles`); `make_published_record` checks a page; `Inbox` holds it from its acknowledgement until it is in both;
 `publish_pending` moves what is pending into a live index, `publish_all` all of it, `background_publisher` does so from
 a thread of its own, and `PublicationStore` is the store that it ends in. `DocumentUpload` takes documents of
-applications in bulk, which `DocumentConverter` reads by the schema of the index. `DeletionList` holds the pages that no
-build indexes.
+applications in bulk, which `DocumentConverter` reads by the schema of the index. `CollectionCatalog` names collections
+of documents, each in a data folder of its own, which `collection_publisher` indexes. `DeletionList` holds the pages
+that no build indexes.
 """
 
+from periplus.publish.collections.collection_catalog import Collection, CollectionCatalog, CollectionInbox
+from periplus.publish.collections.collection_publisher import collection_publisher
 from periplus.publish.content_files import ContentFiles, ContentMetadata
 from periplus.publish.content_publisher import ContentPublisher, Publication, PublishedContent
 from periplus.publish.deletions import DeletionList
 from periplus.publish.document_upload import DocumentUpload, LineError, UploadReport
 from periplus.publish.documents import DocumentConverter, document_address, document_object
 from periplus.publish.inbox import Inbox, InboxStatistics
-from periplus.publish.publication import content_id, make_published_record
+from periplus.publish.publication import PUBLISHED_HOST, content_id, make_published_record
 from periplus.publish.publication_store import PublicationStore
 from periplus.publish.publisher import StoreMover, background_publisher, publish_all, publish_pending, warm_publisher
 
 __all__ = [
+    "PUBLISHED_HOST",
+    "Collection",
+    "CollectionCatalog",
+    "CollectionInbox",
     "ContentFiles",
     "ContentMetadata",
     "ContentPublisher",
@@ -35,6 +42,7 @@ __all__ = [
     "StoreMover",
     "UploadReport",
     "background_publisher",
+    "collection_publisher",
     "content_id",
     "document_address",
     "document_object",

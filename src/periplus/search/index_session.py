@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from periplus.graph import read_synonyms
-from periplus.index import Index, read_schema
+from periplus.index import Index, read_schema, schema_stamp
 from periplus.query import ParsedQuery, QueryPlan, Synonyms, alternative_words
 from periplus.rank import Ranker, open_external_signals
 from periplus.records import Query
@@ -86,10 +86,16 @@ class IndexSession:
         self.suggester: Suggester = Suggester(index, before.suggester if before else None, popular)
         self.cache: DocumentCache = before.cache if before else DocumentCache()
         self.statistics = _count(index)
+        self._fields_stamp = schema_stamp(index.folder)
         self.fields = read_schema(index.folder)
         """The own fields of documents, as they are declared."""
         self._settings = settings
         self._rules: RuleStore = rules or (before._rules if before else RuleStore(index.folder.parent))
+
+    @property
+    def fields_changed(self) -> bool:
+        """Whether own fields were declared or changed since this was opened."""
+        return schema_stamp(self.index.folder) != self._fields_stamp
 
     def with_weights(self, weights: Mapping[str, float]) -> "IndexSession":
         """Return a session that ranks by other weights; raise `BadInput` for those that cannot be."""

@@ -92,7 +92,8 @@ class Searcher:
         try:
             before = self._session
             changed = before is None or before.index.has_newer_generation()
-            if before is not None and not changed and not before.signals.stale and not before.ranker.stale:
+            stale = before is None or before.signals.stale or before.ranker.stale or before.fields_changed
+            if not changed and not stale:
                 return False
             current = before.index if before else None
             index = Index.open(self._folder, previous=current) if current is None or changed else current

@@ -9,6 +9,7 @@ from msgspec import Meta
 from periplus.health import PartHealth
 from periplus.records import Query, VisitReport
 from periplus.serve.admin.admin_protocols import CrawlLimits, OperationsLike
+from periplus.serve.collections.collection_protocols import CollectionsLike
 from periplus.serve.rules.rule_protocols import RulesLike
 
 __all__ = [
@@ -202,6 +203,7 @@ class Actions(NamedTuple):
     thumbnail: Callable[[int], bytes | None] | None = None
     """Return a thumbnail (WebP), by the fingerprint of the image's URL."""
     documents: DocumentsLike | None = None
+    collections: CollectionsLike | None = None
     why: Callable[[Query, str], Any] | None = None
     """Return what became of the page with a URL in a query, as a record; raise `BadUrl` for an invalid one."""
     rules: RulesLike | None = None

@@ -4,9 +4,10 @@ import contextlib
 import hashlib
 import hmac
 import os
+import re
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -19,18 +20,24 @@ from periplus.writer_queue import queue_for_lock
 __all__ = ["ROLES", "ApiKey", "ApiKeys"]
 
 ROLES: Final[dict[str, frozenset[str]]] = {
-    "publish": frozenset({"publish", "submit"}),
+    "read": frozenset({"read"}),
+    "publish": frozenset({"publish", "submit", "read"}),
+    "manage": frozenset({"publish", "submit", "read", "manage"}),
     "report": frozenset({"report"}),
     "crawl": frozenset({"crawl", "submit"}),
     "judge": frozenset({"judge"}),
-    "admin": frozenset({"publish", "submit", "report", "crawl", "judge", "admin"}),
+    "admin": frozenset({"publish", "submit", "read", "manage", "report", "crawl", "judge", "admin"}),
 }
 """Permissions by role. The route table names the permission that each route needs."""
 _FILE: Final = "keys.json"
 _REMEDY: Final = "Remove it and create the keys again."
-_FORMAT: Final = 2
+_FORMAT: Final = 3
 """The format number of the file, raised whenever its content changes. A file without one has format 0.
-Since 2, the file has a checksum."""
+Since 2, the file has a checksum; since 3, keys may be limited to collections, which an older version would ignore."""
+_LIMITABLE: Final = frozenset({"read", "publish", "manage"})
+"""Roles whose keys may be limited to collections."""
+_PATTERN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\*?|\*")
+_MAX_PATTERNS: Final = 100
 _RELOAD_SECONDS: Final = 1.0
 _LOCK_SECONDS: Final = 30.0
 """Seconds to wait for another process that changes the keys."""
@@ -44,6 +51,14 @@ class ApiKey(msgspec.Struct, frozen=True):
     digest: str = msgspec.field(name="mark")
     """SHA-256 of the secret."""
     created: float = msgspec.field(name="made")
+    collections: tuple[str, ...] = ()
+    """Names of collections that it is limited to, or their beginnings with a star; none is no limit."""
+
+    def covers(self, names: Iterable[str]) -> bool:
+        """Return whether it may be used for a collection that has all these names: its own, and an alias."""
+        if not self.collections:
+            return True
+        return any(_fits(name, pattern) for name in names for pattern in self.collections)
 
     def allows(self, permission: str) -> bool:
         """Return whether the key's role has a permission."""
@@ -68,17 +83,25 @@ class ApiKeys:
         if self._path is not None:
             self._read()
 
-    def add(self, name: str, role: str) -> str:
-        """Create a key and return its secret, which is not stored and cannot be shown again."""
+    def add(self, name: str, role: str, collections: Sequence[str] = ()) -> str:
+        """Create a key and return its secret, which is not stored and cannot be shown again.
+
+        collections: what it is limited to, see `ApiKey.collections`.
+        """
         if role not in ROLES:
             raise BadInput(f"There is no role '{role}'.", f"Roles are {', '.join(ROLES)}.")
         if not name or len(name) > 100 or not name.isprintable():
             raise BadInput("A key needs a name of up to 100 characters.")
+        if collections and role not in _LIMITABLE:
+            raise BadInput(f"A key of the role {role} cannot be limited to collections.")
+        if len(collections) > _MAX_PATTERNS or not all(_PATTERN.fullmatch(pattern) for pattern in collections):
+            hint = f"Name up to {_MAX_PATTERNS} collections, or their beginnings with a star, such as shop_*."
+            raise BadInput("The collections of a key are invalid.", hint)
         with self._changing() as keys:
             if any(key.name == name for key in keys):
                 raise BadInput(f"There is already a key called '{name}'.", "Remove it first, or choose another name.")
             secret = "pk_" + secrets.token_urlsafe(32)
-            self._write((*keys, ApiKey(name, role, _digest(secret), time.time())))
+            self._write((*keys, ApiKey(name, role, _digest(secret), time.time(), tuple(collections))))
         return secret
 
     def remove(self, name: str) -> None:
@@ -161,6 +184,10 @@ class ApiKeys:
             os.umask(previous)
         self._stamp = (0, 0)
         self._read()
+
+
+def _fits(name: str, pattern: str) -> bool:
+    return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
 
 
 def _digest(secret: str) -> str:

@@ -28,12 +28,14 @@ from periplus.serve.api.status_api import ApiHandlers
 from periplus.serve.api.why_api import WhyHandlers
 from periplus.serve.api.write_api import WriteHandlers
 from periplus.serve.api_keys import ApiKeys
+from periplus.serve.collections.collection_handlers import CollectionAccess, CollectionHandlers
 from periplus.serve.connections.connection_guard import ConnectionGuard
 from periplus.serve.instant.weather import WeatherService
 from periplus.serve.middleware.access_log import AccessLog
 from periplus.serve.middleware.auth import Authenticator
 from periplus.serve.middleware.body_deadlines import BodyDeadlines
 from periplus.serve.middleware.client_address import ClientAddresses
+from periplus.serve.middleware.cross_origin import CrossOrigin
 from periplus.serve.middleware.error_handlers import ErrorHandlers
 from periplus.serve.middleware.rate_limit import RateLimit
 from periplus.serve.middleware.reporter_hashes import ReporterHasher
@@ -131,7 +133,7 @@ def make_app(
     extras = PageExtras(lambda: trending.pages, settings.clicks, weather.available, has_thumbnail)
     results = ResultRenderer(searcher, renderer, executor.is_busy, extras, SlowQueryLog(settings))
     errors = ErrorHandlers(executor, pages)
-    why = WhyHandlers(executor, actions)
+    why, access = WhyHandlers(executor, actions), CollectionAccess(actions.collections, auth)
     groups = {
         "pages": pages,
         "api": api,
@@ -145,7 +147,8 @@ def make_app(
         "sections": AdminSections(renderer, auth, commands, keys, actions.rules),
         "operations": AdminApi(commands, keys),
         "passages": PassageHandlers(searcher, executor),
-        "documents": DocumentHandlers(actions.documents, executor, settings.documents_mb << 20),
+        "documents": DocumentHandlers(actions.documents, executor, settings.documents_mb << 20, access),
+        "collections": CollectionHandlers(access, executor),
         "rules": RuleHandlers(actions.rules, renderer, auth, commands),
         "searxng": SearxngHandlers(executor, settings.rate > 0),
     }
@@ -184,6 +187,7 @@ def make_app(
         search_error=errors.handle_search,
         overload=errors.overload,
         bodies=bodies,
+        cross_origin=CrossOrigin(settings.cors_origins),
         record_query=queries.add,
     )
     return Application(SearchMiddleware(framework, handlers), framework, executor, log, api.watch_connections)

@@ -61,6 +61,8 @@ class Route(NamedTuple):
     """Whether the body is read as it arrives, however long that takes."""
     deep: bool = False
     """Whether its last parameter may contain slashes."""
+    scoped: bool = False
+    """Whether its handler checks what a key is limited to; other routes refuse keys with such a limit."""
     direct: bool = False
     """Answered by `SearchMiddleware`, from the cache if possible, without the framework (docs/decisions/014)."""
 

@@ -7,6 +7,7 @@ document, and the page `/api` the documentation for people.
 from typing import Final
 
 from periplus.serve.admin.admin_routes import ADMIN_ROUTES
+from periplus.serve.collections.collection_routes import COLLECTION_ROUTES
 from periplus.serve.document_routes import DOCUMENT_ROUTES
 from periplus.serve.route_records import INVALID, TOO_MANY, Access, Parameter, Route, object_schema, text
 from periplus.serve.rules.rule_routes import RULE_ROUTES
@@ -244,6 +245,7 @@ ROUTES: Final = (
     *RULE_ROUTES,
     *_WRITES,
     *DOCUMENT_ROUTES,
+    *COLLECTION_ROUTES,
     *_PAGES,
     *_OPERATION,
     *ADMIN_ROUTES,

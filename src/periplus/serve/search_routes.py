@@ -5,7 +5,7 @@ from typing import Final
 from periplus.serve.route_records import INVALID, TOO_MANY, Parameter, Route, integer, text
 from periplus.serve.search_request import CATEGORIES, FORMATS, MAX_COUNT, MAX_QUERY_LENGTH, MAX_START, TABS, TIME_RANGES
 
-__all__ = ["SEARCH_ROUTES"]
+__all__ = ["COLLECTION_PARAMETERS", "SEARCH_ROUTES"]
 
 _Q: Final = Parameter("q", "the query, as typed by a person", {"type": "string", "minLength": 1}, True)
 _COUNT: Final = Parameter("count", "number of results; a page for people has ten", integer(1, MAX_COUNT, 10))
@@ -63,6 +63,14 @@ _RESULT_PARAMETERS: Final = (
     *_SEARXNG,
     _EXPLAIN,
 )
+COLLECTION_PARAMETERS: Final = (
+    _Q,
+    Parameter("start", "number of results to skip", integer(0, MAX_START, 0)),
+    _COUNT,
+    *(parameter for parameter in _FILTERS if parameter.name not in ("rules", "tab")),
+    _EXPLAIN,
+)
+"""Those of a search in a collection."""
 _RESULTS: Final = (
     {200: "results, best first; none while the index is empty", 303: "no query: redirect to /", 503: "overload"}
     | INVALID

@@ -72,6 +72,21 @@ class ServeSettings(Section, frozen=True):
     documents_mb: Annotated[
         int, Meta(description="Maximum size of one upload of documents, decompressed, in MB", ge=1, le=1 << 20)
     ] = 4_096
+    open_collections: Annotated[
+        int,
+        Meta(
+            description="Maximum number of collections that a server process keeps open; others are opened again",
+            ge=1,
+            le=10_000,
+        ),
+    ] = 64
+    cors_origins: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Origins of web pages whose scripts may use the API, e.g. https://shop.example; * is any. "
+            "Cookies are never accepted from them"
+        ),
+    ] = ()
     expensive_query: Annotated[
         float,
         Meta(

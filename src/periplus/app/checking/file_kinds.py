@@ -169,6 +169,14 @@ FILE_KINDS: Final = (
         "is computed again by `periplus index embed`",
     ),
     FileKind(
+        "inbox", "inbox/*-batch*.new", _BODY, _READ, "documents are lost: it is moved aside",
+        is_prefixed(b"PERIDOCS", 1),
+    ),
+    FileKind(
+        "inbox", "inbox/*-batch*.indexed", _BODY, _READ,
+        "the documents can be found, and are lost when the index is built again", is_prefixed(b"PERIDOCS", 1),
+    ),
+    FileKind(
         "inbox", "inbox/*.new", _BODY, _READ, "a published page is lost: it is moved aside",
         is_prefixed(b"PERIPAGE", 1, old_digits=True),
     ),
@@ -188,7 +196,9 @@ FILE_KINDS: Final = (
     FileKind("other", "deleted.json", _JSON, _READ, "deleted pages would be found again: restore it", is_json(2, 2)),
     FileKind("other", "schedule.json", _JSON, _READ, "jobs have to be scheduled again", is_json(1, 1)),
     FileKind("other", "changes*.jsonl", _LINE, _READ, _LINES_LEFT_OUT, is_json_lines(1)),
-    FileKind("other", "keys.json", _JSON, _READ, "keys have to be made again", is_json(2, 2)),
+    FileKind("other", "keys.json", _JSON, _READ, "keys have to be made again", is_json(3, 2)),
+    FileKind("other", "collections.json", _JSON, _READ, "restore it: collections would have no names", is_json(1, 1)),
+    FileKind("other", "collections/pending/*", "none: empty", "never", "none"),
     FileKind("other", "models/used.json", _JSON, _READ, "the weights rank alone", is_json(2, 2)),
     FileKind("other", "models/*.json", _JSON, _READ, "the card of a model is lost", is_json(2, 2)),
     FileKind("other", "models/*.model", _ARRAYS, _READ, "the weights rank alone", is_arrays("ranking-model")),
@@ -247,6 +257,7 @@ _SNAPSHOT_KIND: Final = FileKind(
     "the snapshot cannot be trusted: delete it (`periplus snapshot delete`); a date can be built again",
     is_json(1, 1),
 )
+_COLLECTION: Final = re.compile(r"collections/[0-9a-f]{16}/(.+)")
 _COMPILED: Final = tuple((_as_regex(kind.pattern), kind) for kind in FILE_KINDS)
 
 
@@ -258,6 +269,9 @@ def find_kind(name: str) -> FileKind | None:
         return kind and kind._replace(
             part="other", pattern=f"snapshots/*/{kind.pattern}", meaning=_SNAPSHOT_KIND.meaning
         )
+    if collection := _COLLECTION.fullmatch(name):
+        kind = find_kind(collection[1])
+        return kind and kind._replace(part="other", pattern=f"collections/*/{kind.pattern}")
     return next((kind for pattern, kind in _COMPILED if pattern.fullmatch(name)), None)
 
 

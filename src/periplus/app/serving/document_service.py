@@ -12,7 +12,7 @@ from periplus.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from periplus.publish import DocumentUpload, UploadReport
+    from periplus.publish import DocumentUpload, Inbox, UploadReport
     from periplus.records import FetchRecord
     from periplus.search import Searcher
     from periplus.store import StreamDecoder
@@ -26,17 +26,24 @@ class DocumentService:
     """What `/api/documents` does; methods may be called from any thread."""
 
     def __init__(
-        self, folder: Path, searcher: "Searcher", settings: Settings, check: "Callable[[], None]" = lambda: None
+        self,
+        folder: Path,
+        searcher: "Searcher",
+        settings: Settings,
+        check: "Callable[[], None]" = lambda: None,
+        *,
+        inbox: "Inbox | None" = None,
+        room: PublicationRoom | None = None,
     ) -> None:
-        """check: raises `Overloaded` while documents cannot be indexed."""
+        """check: raises `Overloaded` while documents cannot be indexed; inbox, room: not those of the folder itself."""
         from periplus.publish import Inbox
 
         self._folder = folder
         self._searcher = searcher
         self._settings = settings
         self._check = check
-        self._inbox: Inbox = Inbox(folder)
-        self._room = PublicationRoom(folder, settings)
+        self._inbox: Inbox = inbox or Inbox(folder)
+        self._room = room or PublicationRoom(folder, settings)
 
     def begin_upload(self, encoding: str, lines: bool) -> "_Upload":
         """Begin an upload; raise `BadInput` for an unknown content encoding."""
@@ -48,6 +55,10 @@ class DocumentService:
         converter = DocumentConverter(read_schema(DataFolder(self._folder).index))
         upload = DocumentUpload(self._inbox, converter, self._room, lines=lines)
         return _Upload(upload, StreamDecoder(encoding), self._settings.serve.documents_mb << 20)
+
+    def pending(self) -> int:
+        """Return how many documents are not indexed yet."""
+        return self._inbox.pending_documents()
 
     def task(self, name: str) -> dict[str, Any]:
         """Return how far the documents of an upload are."""

@@ -107,9 +107,10 @@ def serve_folder(
     with contextlib.ExitStack() as stack:
 
         def ready(url: str) -> None:
-            from periplus.publish import background_publisher
+            from periplus.publish import background_publisher, collection_publisher
 
             stack.enter_context(background_publisher(folder, settings))
+            stack.enter_context(collection_publisher(folder, settings))
             monitor = ResourceMonitor(folder, settings.limits, observer.message, release_memory)
             stack.enter_context(monitor.running())
             stack.enter_context(background_scheduler(folder, settings))

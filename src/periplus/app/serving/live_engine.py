@@ -59,12 +59,15 @@ def run_live(
 
         def ready(url: str) -> None:
             """Start the other processes only now: a port that is in use should not start a crawl."""
+            from periplus.publish import collection_publisher
+
             monitor = ResourceMonitor(folder, settings.limits, observer.message, release_memory)
             stack.enter_context(monitor.running())
             stack.enter_context(background_scheduler(folder, settings))
             if crawls:
                 stack.enter_context(background_job(observer, "crawl", _crawl, folder, settings, list(seeds)))
             stack.enter_context(background_job(observer, "indexer", index_forever, folder, settings, every))
+            stack.enter_context(collection_publisher(folder, settings))
             if embeds_new_pages(settings):
                 stack.enter_context(background_job(observer, "embedder", embed_forever, folder, settings))
             stack.enter_context(_report_size(opened.searcher, observer))

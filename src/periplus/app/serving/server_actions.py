@@ -11,6 +11,7 @@ import msgspec
 from periplus.app.administration.server_operations import ServerOperations
 from periplus.app.disk_estimates import PublicationRoom
 from periplus.app.jobs.crawl_runner import check_seeds
+from periplus.app.serving.collection_service import CollectionService
 from periplus.app.serving.document_service import DocumentService
 from periplus.errors import Overloaded
 from periplus.health import read_health
@@ -77,6 +78,7 @@ def server_actions(folder: Path, searcher: Any, settings: Settings, submit: Subm
         actions.crawl_metrics,
         published=actions.published,
         documents=None if submit is not None else DocumentService(folder, searcher, settings, actions.check_publisher),
+        collections=None if submit is not None else CollectionService(folder, settings, actions.check_publisher),
         has_thumbnail=actions.has_thumbnail,
         thumbnail=actions.thumbnail,
         why=actions.why,

@@ -1,4 +1,4 @@
-"""`periplus keys`: who may publish, report visits, control the crawl or see the admin page."""
+"""`periplus keys`: who may read collections, publish, report visits, control the crawl or see the admin page."""
 
 from pathlib import Path
 from typing import Annotated, Final
@@ -25,16 +25,25 @@ _Name = Annotated[str, typer.Argument(help="Name of the key.")]
 @with_settings()
 def add(
     name: _Name,
-    role: Annotated[str, typer.Argument(help="What it permits: publish, report, crawl or admin.")],
+    role: Annotated[str, typer.Argument(help="What it permits: read, publish, manage, report, crawl, judge or admin.")],
     settings: Settings,
+    collections: Annotated[
+        str,
+        typer.Option(
+            "--collections",
+            help="Limit it to collections, separated by commas; a name may end with a star.",
+            metavar="NAMES",
+        ),
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """Create a key and print it, once: only its fingerprint is stored."""
     from periplus.app import api_keys
 
-    secret = api_keys(Path(settings.folder), create=True).add(name, role)
+    names = [part.strip() for part in collections.split(",") if part.strip()]
+    secret = api_keys(Path(settings.folder), create=True).add(name, role, names)
     if as_json:
-        echo_json({"name": name, "role": role, "key": secret})
+        echo_json({"name": name, "role": role, "collections": names, "key": secret})
     else:
         echo(secret)
 
@@ -47,9 +56,16 @@ def list_keys(settings: Settings, as_json: AsJson = False) -> None:
 
     listed = api_keys(Path(settings.folder)).all()
     if as_json:
-        echo_json([{"name": key.name, "role": key.role, "made": key.created} for key in listed])
+        echo_json(
+            [
+                {"name": key.name, "role": key.role, "made": key.created, "collections": key.collections}
+                for key in listed
+            ]
+        )
     elif listed:
-        print_table(("name", "role"), [(key.name, key.role) for key in listed])
+        print_table(
+            ("name", "role", "collections"), [(key.name, key.role, " ".join(key.collections)) for key in listed]
+        )
     else:
         echo("There are no keys. To create one: periplus keys add NAME ROLE")
 

@@ -13,7 +13,7 @@ import msgspec
 from periplus.files import decode_json, disk_errors, encode_json, make_folder, write_atomically
 from periplus.settings import FieldSettings
 
-__all__ = ["Schema", "read_schema", "schema_path", "write_schema"]
+__all__ = ["Schema", "read_schema", "schema_path", "schema_stamp", "write_schema"]
 
 _FILE: Final = "fields.json"
 _FORMAT: Final = 1
@@ -29,6 +29,15 @@ class _SchemaFile(msgspec.Struct, frozen=True):
 def schema_path(folder: Path) -> Path:
     """Return the path of the schema of an index folder."""
     return folder / _FILE
+
+
+def schema_stamp(folder: Path) -> tuple[int, int]:
+    """Return what differs after the schema of an index folder was written."""
+    try:
+        status = schema_path(folder).stat()
+    except FileNotFoundError:
+        return 0, 0
+    return status.st_mtime_ns, status.st_ino
 
 
 def read_schema(folder: Path) -> dict[str, FieldSettings]:

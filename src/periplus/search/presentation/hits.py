@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from periplus.hashing import fingerprint
 from periplus.index import Index, Segment
+from periplus.publish import PUBLISHED_HOST
 from periplus.query import QueryPlan
 from periplus.records import Hit, PageFlag
 from periplus.search.column_reader import read_columns
@@ -60,14 +61,18 @@ class HitBuilder:
         return CandidateFields(self._hosts.__getitem__, self.signature)
 
     def _host_ids(self, numbers: list[int]) -> list[Hashable]:
-        """Return the host of each candidate, given its number: itself in the only segment, or else its name."""
-        if len(self._index.segments) == 1:
+        """Return the host of each candidate, given its number: itself in the only segment, or else its name.
+
+        Documents without an address on the web have no host in common: each has one of its own.
+        """
+        if len(self._index.segments) == 1 and not self._index.segments[0].own_fields.exists:
             return list(numbers)
         names: dict[tuple[int, int], str] = {}
         for host in zip(self._segments, numbers, strict=True):
             if host not in names:
                 names[host] = self._index.segments[host[0]].string("hosts", host[1])
-        return [names[host] for host in zip(self._segments, numbers, strict=True)]
+        hosts: list[Hashable] = [names[host] for host in zip(self._segments, numbers, strict=True)]
+        return [row if host == PUBLISHED_HOST else host for row, host in enumerate(hosts)]
 
     def _locate(self, row: int) -> tuple[Segment, int]:
         return self._index.segments[self._segments[row]], self._documents[row]

@@ -1,7 +1,8 @@
 """Queries that match no page, with fewer requirements, and a note that says which were given up.
 
 Words that no page has are left out; phrases become their words; plain words beside required ones become optional; in
-the end any of the words is enough. Exclusions and filters (site, language, type, dates, links) are never relaxed.
+the end any of the words is enough. Exclusions and filters (site, language, type, dates, links, own fields) are
+never relaxed.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,6 +14,7 @@ from periplus.query import (
     BagOfWords,
     ContentType,
     DateRange,
+    FieldFilter,
     Language,
     Link,
     MatchAll,
@@ -27,7 +29,7 @@ from periplus.query import (
 
 __all__ = ["RelaxedQuery", "note_unknown_words", "relax_query"]
 
-_FIXED: Final = (Site, Language, ContentType, Vertical, DateRange, Link, MatchAll, AndNot)
+_FIXED: Final = (Site, Language, ContentType, Vertical, DateRange, Link, FieldFilter, MatchAll, AndNot)
 """Parts that are never relaxed."""
 _MAX_QUOTED: Final = 4
 """Words or phrases that a note quotes."""

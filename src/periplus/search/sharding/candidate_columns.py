@@ -17,6 +17,7 @@ import numpy.typing as npt
 from periplus.errors import BadInput
 from periplus.hashing import fingerprint_text
 from periplus.index import Index, Segment
+from periplus.publish import PUBLISHED_HOST
 from periplus.search.presentation.result_selection import MIN_SIMHASH_BYTES
 from periplus.search.retrieve import RetrievedCandidates
 
@@ -113,9 +114,12 @@ def _fill(table: CandidateRows, segment: Segment, documents: npt.NDArray[np.int6
     """Read some documents of a segment."""
     spans = segment.text_spans(documents)
     numbers = segment.column("host")[documents].tolist()
-    hosts = {number: fingerprint_text(segment.string("hosts", number)) for number in set(numbers)}
+    names = {number: segment.string("hosts", number) for number in set(numbers)}
+    hosts = {number: fingerprint_text(name) for number, name in names.items()}
+    has_none = np.array([names[number] == PUBLISHED_HOST for number in numbers], np.bool_)
     rows = np.zeros(len(documents), CANDIDATE)
     rows["host"] = np.array([hosts[number] for number in numbers], np.uint64)
+    rows["host"][has_none] = segment.column("key")[documents[has_none]]  # no host in common
     rows["length"] = spans[:, 2] - spans[:, 1]
     rows["simhash"] = np.where(rows["length"] >= MIN_SIMHASH_BYTES, segment.simhashes[documents], np.uint64(0))
     rows["flags"] = segment.column("flags")[documents]

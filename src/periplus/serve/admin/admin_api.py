@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from periplus.errors import BadInput
 from periplus.serve.admin.admin_commands import AdminCommands
-from periplus.serve.api_keys import ApiKeys
+from periplus.serve.api_keys import ApiKey, ApiKeys
 from periplus.serve.request_bodies import json_response, read_json
 from periplus.serve.search_request import parse_parameters
 from periplus.serve.workers.blocking_calls import call_in_thread
@@ -24,7 +24,8 @@ _HOST: Final = 253
 
 class _KeyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: Annotated[str, Meta(min_length=1, max_length=100)]
-    role: str
+    role: Annotated[str, Meta(max_length=20)]
+    collections: Annotated[tuple[Annotated[str, Meta(max_length=65)], ...], Meta(max_length=100)] = ()
 
 
 class _ScheduleBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,14 +53,15 @@ class AdminApi:
         """Return all keys, without their secrets."""
         self._commands.operations()
         keys = await call_in_thread(self._keys.all)
-        return json_response({"keys": [{"name": k.name, "role": k.role, "created": k.created} for k in keys]})
+        return json_response({"keys": [_described(key) for key in keys]})
 
     async def add_key(self, request: Request) -> Response:
         """Create a key; its secret is in this response only."""
         self._commands.operations()
         body = await read_json(request, _KeyBody)
-        secret = await self._commands.add_key(request.state.caller, body.name, body.role)
-        return json_response({"name": body.name, "role": body.role, "key": secret}, 201)
+        secret = await self._commands.add_key(request.state.caller, body.name, body.role, body.collections)
+        made = {"name": body.name, "role": body.role, "collections": body.collections}
+        return json_response({**made, "key": secret}, 201)
 
     async def remove_key(self, request: Request) -> Response:
         """Revoke a key."""
@@ -126,3 +128,7 @@ def _count(request: Request, default: int, most: int) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= most):
         raise BadInput("count is invalid.", f"Use a whole number from 1 to {most:,}.")
     return int(text)
+
+
+def _described(key: ApiKey) -> dict[str, Any]:
+    return {"name": key.name, "role": key.role, "created": key.created, "collections": list(key.collections)}

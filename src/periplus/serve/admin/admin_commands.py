@@ -78,10 +78,13 @@ class AdminCommands:
             raise HTTPException(409, "No crawl is running.") from None
         await self.record(who, f"{command} the crawl")
 
-    async def add_key(self, who: str, name: str, role: str) -> str:
-        """Create a key; return its secret. Raise `BadInput` for a bad name or role."""
+    async def add_key(self, who: str, name: str, role: str, collections: Sequence[str] = ()) -> str:
+        """Create a key; return its secret. Raise `BadInput` for a bad name or role.
+
+        collections: what it is limited to.
+        """
         self.operations()
-        secret = await call_in_thread(self._keys.add, name, role)
+        secret = await call_in_thread(self._keys.add, name, role, collections)
         await self.record(who, "add a key", f"{name} ({role})")
         return secret
 

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from periplus.serve.api_keys import ROLES
 from periplus.serve.route_records import INVALID, TOO_MANY, Access, Parameter, Route, integer, object_schema, text
 
 __all__ = ["ADMIN_ROUTES"]
@@ -49,19 +50,20 @@ _API: Final = (
         "Return the API keys, without their secrets",
         _TAG,
         "admin",
-        responses={200: "name, role and time of creation of each"} | _COMMON,
+        responses={200: "name, role, time of creation and collections of each"} | _COMMON,
     ),
     Route(
         "POST",
         "/api/keys",
         "operations.add_key",
-        "Create an API key; its secret is in the response, and cannot be read again",
+        "Create an API key, limited to collections if any are named; only the response has its secret",
         _TAG,
         "admin",
         body=object_schema(
             ("name", "role"),
             name=text(100, minLength=1),
-            role={"type": "string", "enum": ["publish", "report", "crawl", "judge", "admin"]},
+            role={"type": "string", "enum": list(ROLES)},
+            collections={"type": "array", "items": text(65), "maxItems": 100},
         ),
         responses={201: "the key"} | _BODY | _COMMON,
     ),

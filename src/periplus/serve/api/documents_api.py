@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from periplus.errors import BadInput, Overloaded, PeriplusError
 from periplus.serve.actions import DocumentsLike, UploadLike
+from periplus.serve.collections.collection_handlers import CollectionAccess
 from periplus.serve.request_bodies import json_response
 from periplus.serve.search_executor import SearchExecutor
 from periplus.serve.workers.blocking_calls import call_in_thread
@@ -32,24 +33,50 @@ _TASK: Final = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}")
 class DocumentHandlers:
     """Handlers of the group 'documents' in the route table. most: bytes of one upload."""
 
-    def __init__(self, documents: DocumentsLike | None, executor: SearchExecutor, most: int) -> None:
+    def __init__(
+        self, documents: DocumentsLike | None, executor: SearchExecutor, most: int, access: CollectionAccess
+    ) -> None:
         self._executor = executor
+        self._access = access
         self._documents = documents
         self._most = most
         self._uploads = 0
 
-    def _available(self) -> DocumentsLike:
-        if self._documents is None:
-            raise HTTPException(501, "This is not available on this server.")
-        return self._documents
+    async def _available(self, request: Request, *, reads: bool = False) -> DocumentsLike:
+        """Return the documents that a request is about: those of a collection, or of the main index.
+
+        reads: whether a key that may only read is enough.
+        """
+        name = request.path_params.get("collection")
+        if name is None:
+            if self._documents is None:
+                raise HTTPException(501, "This is not available on this server.")
+            return self._documents
+        if reads:
+            self._access.check_reader(request, name)
+        else:
+            self._access.check_key(request, name)
+        documents: DocumentsLike | None = await call_in_thread(self._access.available().documents, name)
+        if documents is None:
+            raise HTTPException(404, "There is no such collection.")
+        return documents
+
+    async def _refresh(self, request: Request) -> None:
+        """Open the newest generation of the index that a request is about."""
+        name = request.path_params.get("collection")
+        if name is None:
+            await self._executor.refresh()
+        else:
+            collections = self._access.available()
+            await call_in_thread(lambda: collections.searcher(name, at_once=True))
 
     async def upload(self, request: Request) -> Response:
         """Read documents; answer when they are durable, or with wait=1 when they are searchable."""
-        documents = self._available()
+        documents = await self._available(request)
         answer = await self.receive(request, documents)
         if request.query_params.get("wait") == "1" and answer.get("task"):
             answer |= await self._wait(documents, answer["task"])
-            await self._executor.refresh()
+            await self._refresh(request)
         return json_response(answer, 202 if answer["taken"] or not answer["failed"] else 400)
 
     async def receive(self, request: Request, documents: DocumentsLike) -> dict[str, Any]:
@@ -101,22 +128,23 @@ class DocumentHandlers:
 
     async def task(self, request: Request) -> Response:
         """Return how far an upload is."""
-        documents, name = self._available(), request.path_params["task"]
+        documents, name = await self._available(request), request.path_params["task"]
         if not _TASK.fullmatch(name):
             raise HTTPException(404, "There is no such task.")
         return json_response(await call_in_thread(documents.task, name))
 
     async def find(self, request: Request) -> Response:
         """Return a document."""
-        document = await call_in_thread(self._available().find, request.path_params["id"])
+        documents = await self._available(request, reads=True)
+        document = await call_in_thread(documents.find, request.path_params["id"])
         if document is None:
             raise HTTPException(404, "There is no such document.")
         return json_response(document)
 
     async def delete(self, request: Request) -> Response:
         """Delete a document."""
-        identifier = request.path_params["id"]
-        if not await call_in_thread(self._available().delete, identifier):
+        documents, identifier = await self._available(request), request.path_params["id"]
+        if not await call_in_thread(documents.delete, identifier):
             raise HTTPException(404, "There is no such document.")
         return json_response({"id": identifier, "status": "deleted"})
 
@@ -125,4 +153,5 @@ class DocumentHandlers:
         expression = request.query_params.get("filter", "").strip()
         if not expression:
             raise BadInput("The filter is missing.", "Add filter, for example filter=brand:acme; filter=* is all.")
-        return json_response(await call_in_thread(self._available().delete_matching, expression, seconds=_SECONDS), 202)
+        documents = await self._available(request)
+        return json_response(await call_in_thread(documents.delete_matching, expression, seconds=_SECONDS), 202)

@@ -4,6 +4,7 @@ import math
 import re
 import secrets
 import time
+from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -63,6 +64,9 @@ class Authenticator:
         has_key = "authorization" in request.headers or "x-api-key" in request.headers
         if route.access is Access.KEY or (route.access is Access.KEY_OR_SESSION and has_key):
             key = self._require_key(request, route.permission)
+            if key.collections and not route.scoped:
+                raise HTTPException(403, "This key is limited to collections.")
+            request.state.key = key
             request.state.publisher = Publisher(key.digest[:16], key.allows("admin"))
             request.state.caller = key.name
             return
@@ -75,6 +79,15 @@ class Authenticator:
         request.state.session = session
         request.state.caller = self.caller(session)
 
+    def check_reader(self, request: Request, names: Sequence[str]) -> None:
+        """Raise `HTTPException` unless the caller has a key that may read the collection with these names."""
+        self.check_scope(self._require_key(request, "read"), names)
+
+    def check_scope(self, key: ApiKey, names: Sequence[str]) -> None:
+        """Raise `HTTPException` unless a key may be used for the collection with these names."""
+        if not key.covers(names):
+            raise HTTPException(403, "This key is limited to other collections.")
+
     def _require_key(self, request: Request, permission: str) -> ApiKey:
         scheme, _, secret = request.headers.get("authorization", "")[:_MAX_LENGTH].partition(" ")
         secret = secret.strip() if scheme.lower() == "bearer" else request.headers.get("x-api-key", "")[:_MAX_LENGTH]
@@ -83,6 +96,8 @@ class Authenticator:
             raise HTTPException(401, "This needs a key: send Authorization: Bearer KEY.", _BEARER)
         if not key.allows(permission):
             raise HTTPException(403, f"The role {key.role} does not allow this.")
+        if key.role == "read":  # in the hands of many clients, each of which has a limit of its own
+            return key
         wait = self._limit.wait("key " + key.name)
         if wait:
             raise HTTPException(429, "Too many requests with one key.", {"retry-after": str(math.ceil(wait))})
@@ -91,7 +106,7 @@ class Authenticator:
     def start_session(self, request: Request, secret: str, response: Response, permission: str = "admin") -> bool:
         """Set the session cookie if the key allows `permission`; return whether it does."""
         key = self._keys.find(secret[:_MAX_LENGTH])
-        if key is None or not key.allows(permission):
+        if key is None or not key.allows(permission) or key.collections:
             return False
         name, path = _COOKIES[permission]
         text = f"{int(time.time()) + _SESSION_SECONDS}.{secrets.token_hex(16)}.{key.digest[:16]}"
@@ -117,7 +132,9 @@ class Authenticator:
         match = _SESSION.fullmatch(text)
         if match is None or not _SIGNATURE.fullmatch(signature) or not self._keys.is_signed(text, signature):
             return ""
-        valid = any(key.digest[:16] == match[2] and key.allows(permission) for key in self._keys.all())
+        valid = any(
+            key.digest[:16] == match[2] and key.allows(permission) and not key.collections for key in self._keys.all()
+        )
         return text if valid and int(match[1]) > time.time() else ""
 
     def publisher(self, session: str) -> Publisher:
@@ -136,7 +153,7 @@ class Authenticator:
 
     def allows_publishing(self) -> bool:
         """Return whether there is a key with which somebody may publish."""
-        return any(key.allows("publish") for key in self._keys.all())
+        return any(key.allows("publish") and not key.collections for key in self._keys.all())
 
     def form_token(self, purpose: str) -> str:
         """Return a token for a form, which proves that the form is ours and recent."""

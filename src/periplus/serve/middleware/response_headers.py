@@ -2,7 +2,7 @@
 
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from starlette.responses import Response
@@ -29,12 +29,16 @@ HEADERS: Final = (
 
 
 class ResponseSender:
-    """Sends one response, adds the headers that it lacks, and records its status and size."""
+    """Sends one response, adds the headers that it lacks, and records its status and size.
 
-    __slots__ = ("_send", "size", "status")
+    more: headers that it has instead of others with the same name; `vary` is added to.
+    """
 
-    def __init__(self, send: Send) -> None:
+    __slots__ = ("_more", "_send", "size", "status")
+
+    def __init__(self, send: Send, more: Sequence[tuple[bytes, bytes]] = ()) -> None:
         self._send = send
+        self._more = more
         self.status = 0
         self.size = 0
 
@@ -45,10 +49,16 @@ class ResponseSender:
             headers = list(message.get("headers", ()))
             names = {name for name, _ in headers}
             headers += [(name, value) for name, value in HEADERS if name not in names]
-            message = {**message, "headers": headers}
+            message = {**message, "headers": self._with_more(headers)}
         else:
             self.size += len(message.get("body", b""))
         await self._send(message)
+
+    def _with_more(self, headers: Sequence[tuple[bytes, bytes]]) -> Sequence[tuple[bytes, bytes]]:
+        if not self._more:
+            return headers
+        replaced = {name for name, _ in self._more} - {b"vary"}
+        return [*(pair for pair in headers if pair[0] not in replaced), *self._more]
 
     async def send_cached(self, response: CachedResponse, head: bool, gzip: bool, etag: bytes) -> None:
         """Send a complete response.
@@ -61,7 +71,7 @@ class ResponseSender:
             self.status, body = 304, b""
             headers = [pair for pair in headers if pair[0] not in (b"content-length", b"content-encoding")]
         self.size = len(body)
-        await self._send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await self._send({"type": "http.response.start", "status": self.status, "headers": self._with_more(headers)})
         await self._send({"type": "http.response.body", "body": b"" if head else body})
 
 

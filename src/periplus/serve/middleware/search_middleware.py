@@ -18,6 +18,7 @@ from periplus.serve.middleware.access_log import AccessLog
 from periplus.serve.middleware.body_deadlines import BodyDeadlines
 from periplus.serve.middleware.client_address import forwarded_for
 from periplus.serve.middleware.content_encoding import accepts_gzip
+from periplus.serve.middleware.cross_origin import CrossOrigin
 from periplus.serve.middleware.request_filter import Refusal, RequestFilter
 from periplus.serve.middleware.response_headers import HEADERS, ResponseSender
 from periplus.serve.middleware.search_forms import is_search_form, search_scope, with_form
@@ -61,6 +62,8 @@ class Handlers(NamedTuple):
     """The response to a search that there is no room for, with the message of the error."""
     bodies: BodyDeadlines
     """The deadlines of request bodies."""
+    cross_origin: CrossOrigin
+    """Which web pages may read the answers."""
     record_query: Callable[[bytes, str], None]
     """Record the query string of an answered search and the address of its client."""
 
@@ -84,8 +87,9 @@ class SearchMiddleware:
             await self._app(scope, receive, send)
             return
         started, scope = time.perf_counter(), search_scope(scope)
-        sender, cached, path = ResponseSender(send), False, scope["path"]
         headers: dict[bytes, bytes] = dict(scope["headers"])
+        cached, path = False, scope["path"]
+        sender = ResponseSender(send, self._handlers.cross_origin.headers(path, headers.get(b"origin", b"")))
         client = tuple(scope["client"]) if scope.get("client") else ("", 0)
         self._active.add(client)
         try:
@@ -114,6 +118,11 @@ class SearchMiddleware:
         refusal = request_filter.refusal(path, host, peer, forwarded, _repeats_host(scope) if repeated else False)
         if refusal is not None:
             await handlers.refusal(path, refusal)(scope, receive, sender.send)
+            return False
+        preflight = handlers.cross_origin.preflight(path, scope["method"], headers)
+        if preflight:
+            response = Response(None, 204, {name.decode(): value.decode("latin-1") for name, value in preflight})
+            await response(scope, receive, sender.send)
             return False
         if is_search_form(scope):
             scope = await with_form(scope, handlers.bodies.receiver(receive))
