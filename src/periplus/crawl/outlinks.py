@@ -233,7 +233,7 @@ class OutlinkExtractor:
             self.cuts[kind.value] = self.cuts.get(kind.value, 0) + count
 
     def _canonical(self, record: FetchRecord, page: Page) -> list[FetchRequest]:
-        if not page.canonical:
+        if not page.canonical or (page.canonical == record.url and self._is_settled(record.url)):
             return []
         addresses = self._addresses([page.canonical], record.url)
         return [
@@ -241,6 +241,12 @@ class OutlinkExtractor:
             for address in addresses
             if self._is_wanted(address)
         ]
+
+    def _is_settled(self, url: str) -> bool:
+        """Return whether a URL that was fetched would be requested as it is: then there is nothing to request."""
+        if len(url) > self._settings.max_url:
+            return False
+        return all(address.url == url for address in self._addresses([url], url))
 
     def _list_links(self, record: FetchRecord, page: Page) -> list[FetchRequest]:
         wanted = self._settings.sitemaps if page.kind == LIST_KIND else self._settings.feeds

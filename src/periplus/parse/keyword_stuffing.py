@@ -32,6 +32,7 @@ LONG_WORD: Final = 4
 MIN_FREQUENT: Final = 0.05
 """Share of one long word in the text without which it is not looked at more closely: it would take too long."""
 _PLAIN_WORD: Final = re.compile(r"(?<!\S)[\"“«]?[^\W\d_]++(?:['’-][^\W\d_]++)*+[\"”»]?[.,;:!?…]*+(?!\S)")
+_MARKS: Final = ".,;:!?…"
 _WORD: Final = re.compile(r"[^\W\d_]+")
 
 
@@ -46,7 +47,11 @@ def find_keyword_stuffing(text: str, words: list[bytes]) -> str:
     vocabulary = set(first)
     if len(vocabulary) < _MIN_VOCABULARY * len(first):
         return f"only {len(vocabulary)} different words in {len(first)}"
-    phrases = Counter(pair for pair in pairwise(running) if min(map(len, pair)) >= LONG_WORD)
+    # A phrase is no more frequent than its first word.
+    least = _MAX_PHRASE_SHARE / 2 * len(running)
+    if not any(count > least and len(word) >= LONG_WORD for word, count in Counter(running).items()):
+        return ""
+    phrases = Counter([pair for pair in pairwise(running) if len(pair[0]) >= LONG_WORD <= len(pair[1])])
     for phrase, times in phrases.most_common(1):
         if 2 * times > _MAX_PHRASE_SHARE * len(running):
             return f"'{' '.join(phrase)}' {times} times in {len(running)} words"
@@ -61,6 +66,11 @@ def _has_frequent_word(words: list[bytes]) -> bool:
 def _running_lines(text: str) -> Iterator[str]:
     """Yield the lines that consist of plain words."""
     for line in text.split("\n"):
-        count = len(line.split())
-        if count >= _MIN_LINE and len(_PLAIN_WORD.findall(line)) >= _MIN_PLAIN_SHARE * count:
+        words = line.split()
+        least = _MIN_PLAIN_SHARE * len(words)
+        if len(words) < _MIN_LINE:
+            continue
+        # Of most lines so many words are nothing but letters that the others need not be looked at.
+        letters = sum([word.isalpha() or word.rstrip(_MARKS).isalpha() for word in words])
+        if letters >= least or len(_PLAIN_WORD.findall(line)) >= least:
             yield line

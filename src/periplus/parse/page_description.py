@@ -12,7 +12,7 @@ import numpy as np
 from periplus.parse.formats.service_description import service_kind
 from periplus.parse.html.flat_page import FlatPage
 from periplus.parse.html.kernels import text_blocks as kernel
-from periplus.parse.html.main_content import find_main_blocks, scan_html_blocks
+from periplus.parse.html.main_content import TAG_TABLES, find_main_blocks, scan_html_blocks
 from periplus.parse.html.structured_data import extract_structured_data
 from periplus.parse.page_flags import MarkupEvidence, find_flags
 from periplus.parse.text_cleanup import one_line, parse_iso_date
@@ -71,6 +71,10 @@ def main_text(page: Page) -> str:
 
 def _main_spans(page: Page, flat: FlatPage) -> tuple[tuple[int, ...], str]:
     """Return begin and end in the text of each part of the main content, and a preview of it."""
+    if not flat.is_reordered:
+        spans, pieces = flat.find_main_spans(TAG_TABLES, len(page.text))
+        first = pieces[: 2 * _MAX_PREVIEW].tolist()
+        return tuple(spans.tolist()), _preview(page.text, zip(first[::2], first[1::2], strict=True))
     blocks = scan_html_blocks(flat.data)
     chosen = np.flatnonzero(find_main_blocks(blocks))
     begin, end = flat.text_spans(blocks.begin[chosen], blocks.end[chosen])

@@ -142,7 +142,7 @@ class Traps:
 
     def _learn_noise(self, address: Address, page: Page) -> None:
         """Count pages that are equal although a token in their query differs."""
-        state, fingerprint = self.state, signature(page)
+        state, fingerprint = self.state, 0
         path, _, query = address.path.partition("?")
         pieces = query.split("&")[:8]
         for piece in pieces:
@@ -150,6 +150,7 @@ class Traps:
             if not _TOKEN.match(value) or state.votes.get(f"{address.host} {name}", 0) < 0:
                 continue
             rest = "&".join(other for other in pieces if other is not piece)
+            fingerprint = fingerprint or signature(page)
             self._vote(
                 address.host, name, fingerprint_text(f"{address.origin}{path}?{rest} {name}"), fingerprint, value
             )

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
+from periplus.accel.pointers import borrow
 
 __all__ = ["SHINGLE", "hash_word", "hash_words", "observe", "refill", "warm"]
 
@@ -73,25 +74,25 @@ def hash_word(data: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _enter(shingle: Any, limit: Any, table: Any, counts: Any) -> None:
+def _enter(shingle: Any, limit: Any, table: Any, slots: int, counts: Any) -> None:
     """Count a shingle if it is in the sample, and enter it in the table if it is new."""
     if shingle >= limit or shingle == 0:
         return
     counts[0] += 1
-    mask = np.uint64(len(table) - 1)
+    mask = np.uint64(slots - 1)
     slot = (shingle * _PRIME >> np.uint64(17)) & mask
     while table[slot] != 0:
         if table[slot] == shingle:
             return
         slot = (slot + np.uint64(1)) & mask
     counts[1] += 1
-    if counts[2] < _FULL * len(table):
+    if counts[2] < _FULL * slots:
         table[slot] = shingle
         counts[2] += 1
 
 
 @njit(cache=True, nogil=True)
-def _enter_line(words: Any, count: int, own: int, limit: Any, table: Any, counts: Any) -> Any:
+def _enter_line(words: Any, count: int, own: int, limit: Any, table: Any, slots: int, counts: Any) -> Any:
     """Enter the shingles of a line, unless it repeats the URL of its page; return the sum of their hashes."""
     mark = np.uint64(0)
     if count == 0 or (own and (count <= _ECHO or 2 * own >= count)):
@@ -102,7 +103,7 @@ def _enter_line(words: Any, count: int, own: int, limit: Any, table: Any, counts
         for number in range(begin, begin + size):
             shingle = _mix(shingle ^ words[number])
         mark += shingle
-        _enter(shingle, limit, table, counts)
+        _enter(shingle, limit, table, slots, counts)
     return mark
 
 
@@ -117,26 +118,48 @@ def observe(data: Any, own_words: Any, limit: Any, table: Any, counts: Any) -> A
     slots, 0 where free; counts (int64 array of 3), added to: sampled shingles, new ones, entries of the table.
     Returns: a fingerprint of all shingles in any order (uint64).
     """
+    words = np.empty(len(data) // 2 + 2, np.uint64)
+    own_bits = np.uint64(0)
+    for other in own_words:
+        own_bits |= np.uint64(1) << (other & np.uint64(63))
+    # Borrowed, as arrays passed to a function have their references counted, which takes as long as a shingle.
+    return _observe(
+        borrow(data),
+        len(data),
+        own_words,
+        own_bits,
+        limit,
+        borrow(table),
+        len(table),
+        borrow(counts),
+        borrow(words),
+    )
+
+
+@njit(cache=True, nogil=True)
+def _observe(
+    data: Any, size: int, own_words: Any, own_bits: Any, limit: Any, table: Any, slots: int, counts: Any, words: Any
+) -> Any:
     mark = np.uint64(0)
-    words = np.zeros(len(data) // 2 + 2, np.uint64)
     count, own = 0, 0
     value, length, before = _OFFSET, 0, np.uint8(0)
-    for position in range(len(data) + 1):
-        byte = data[position] if position < len(data) else np.uint8(10)
+    for position in range(size + 1):
+        byte = data[position] if position < size else np.uint8(10)
         letter = _LETTER[byte]
         if letter:
             if not (letter == 35 and before == 35):
                 value = (value ^ np.uint64(letter)) * _PRIME
             length += 1
         elif length:
-            for other in own_words:
-                own += other == value
+            if own_bits >> (value & np.uint64(63)) & np.uint64(1):
+                for other in own_words:
+                    own += other == value
             words[count] = value
             count += 1
             value, length = _OFFSET, 0
         before = letter
         if byte == 10:
-            mark += _enter_line(words, count, own, limit, table, counts)
+            mark += _enter_line(words, count, own, limit, table, slots, counts)
             count, own = 0, 0
     return mark
 
@@ -148,8 +171,9 @@ def refill(shingles: Any, table: Any, counts: Any) -> None:
     Parameters: shingles (uint64 array), none of them 0; table and counts as for `observe`; only `counts[2]` changes.
     """
     entered = np.zeros(3, np.int64)
+    slots, added = borrow(table), borrow(entered)
     for shingle in shingles:
-        _enter(shingle, np.uint64(0xFFFFFFFFFFFFFFFF), table, entered)
+        _enter(shingle, np.uint64(0xFFFFFFFFFFFFFFFF), slots, len(table), added)
     counts[2] += entered[2]
 
 

@@ -63,17 +63,19 @@ class _Sketch:
     def observe(self, text: bytes, own_words: npt.NDArray[np.uint64], max_slots: int) -> Novelty:
         """Enter the shingles of a text; return how many were new."""
         share = self.limit / _ALL
-        before = self._counts.copy()
+        sampled, new, _ = self._counts.tolist()
         data = np.frombuffer(text, np.uint8)
         mark = kernels.observe(data, own_words, np.uint64(self.limit), self._table, self._counts)
-        sampled, new, _ = (self._counts - before).tolist()
-        while self._counts[2] > self.slots // 2:
+        all_sampled, all_new, entries = self._counts.tolist()
+        sampled, new = all_sampled - sampled, all_new - new
+        while entries > self.slots // 2:
             if self.slots < max_slots:
                 self._fill(self.shingles(), self.slots * 2)
             else:
                 self.limit //= 2
                 kept = self.shingles()
                 self._fill(kept[kept < np.uint64(self.limit)], self.slots)
+            entries = int(self._counts[2])
         return Novelty(new / share, sampled, int(mark))
 
     def _fill(self, shingles: npt.NDArray[np.uint64], slots: int) -> None:
@@ -137,7 +139,9 @@ def _text_of(page: Page) -> bytes:
 
 def _own_words(url: str) -> npt.NDArray[np.uint64]:
     """Return the hashes of the words of a URL."""
-    words = dict.fromkeys(word.lower() for word in _WORD.findall(unquote(url)))
+    text = unquote(url)
+    found = _WORD.findall(text.lower()) if text.isascii() else [word.lower() for word in _WORD.findall(text)]
+    words = dict.fromkeys(found)
     encoded = " ".join(list(words)[:_MAX_OWN_WORDS]).encode("utf-8", "replace")
     hashes: npt.NDArray[np.uint64] = kernels.hash_words(np.frombuffer(encoded, np.uint8), _MAX_OWN_WORDS)
     return hashes

@@ -18,6 +18,7 @@ _MAX_NAMES: Final = 12
 _MAX_DEPTH: Final = 5
 _MAX_PARAMETERS: Final = 8
 _MAX_FOLDERS: Final = 100_000
+_MAX_RECENT: Final = 4_096
 
 
 class UrlTemplates:
@@ -28,10 +29,17 @@ class UrlTemplates:
         """By host and folder, fingerprints of the names in it; none for folders with more than are told apart."""
         self.generalized = 0
         """How often all names of a folder became alike."""
+        self._recent: dict[str, str] = {}
+        """Templates of recent addresses by URL, until one may have changed."""
 
     def template(self, address: Address) -> str:
         """Return host and template of an address."""
-        return f"{address.host} {self._walk(address, learning=False)}"
+        template = self._recent.get(address.url)
+        if template is None:
+            if len(self._recent) >= _MAX_RECENT:
+                self._recent.clear()
+            template = self._recent[address.url] = f"{address.host} {self._walk(address, learning=False)}"
+        return template
 
     def learn(self, address: Address) -> bool:
         """Count the names in the path of an address that was fetched; return whether templates have changed."""
@@ -63,11 +71,13 @@ class UrlTemplates:
         if names is None:
             if len(self.names) >= _MAX_FOLDERS:
                 del self.names[next(iter(self.names))]
+                self._recent.clear()
             self.names[key] = [fingerprint_text(name)]
         elif names and (value := fingerprint_text(name)) not in names:
             names.append(value)
             if len(names) > _MAX_NAMES:
                 names.clear()
+                self._recent.clear()
                 self.generalized += 1
 
 

@@ -2,22 +2,28 @@
 
 from collections.abc import Iterator
 from functools import cache, cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from periplus.parse.html.kernels.main_spans import find_main_spans
+from periplus.parse.html.kernels.text_blocks import TagTables
 from periplus.parse.kernels import html as kernel
 from periplus.parse.kernels import html_columns, html_extras, html_links, html_rows, html_state, html_tables
 from periplus.parse.kernels.html_state import ROW_BEGIN, ROW_END, ROW_KIND, ROW_NUMBER, ROW_TABLE, ROW_WIDTH, VALUE_1
 from periplus.parse.text_cleanup import one_line
 
-__all__ = ["FlatPage", "Row", "RowKind", "parse_flat_page"]
+if TYPE_CHECKING:
+    from periplus.parse.html.page_strings import PageStrings
+
+__all__ = ["FlatPage", "Row", "RowKind", "Table", "parse_flat_page"]
 
 _MAX_ROWS: Final = 65_536
 _KIND_COUNT: Final = int(html_state.STYLE_ROW) + 1
 _MAX_METADATA: Final = 1_000
 _MAX_TRACES: Final = 262_144
+_MAX_SCRIPTS: Final = 8
 _MAX_IMAGES: Final = 2_000
 _MAX_IMAGE_TEXT: Final = 300
 _SPACE: Final = 32
@@ -91,6 +97,8 @@ class FlatPage:
         self._table = state[ROW_TABLE : ROW_TABLE + ROW_WIDTH * rows].reshape(-1, ROW_WIDTH)
         self._kinds = self._table[:, ROW_KIND].copy()
         self._counts = np.bincount(self._kinds, minlength=_KIND_COUNT).tolist()
+        self.strings: PageStrings | None = None
+        """What was gathered of it at once."""
 
     @cached_property
     def text(self) -> str:
@@ -105,6 +113,21 @@ class FlatPage:
             return self._out[:used], None
         merged, positions = np.empty(used, np.uint8), np.empty(used + 1, np.int64)
         return merged[: kernel.merge_segments(self._state, self._out, merged, positions)], positions
+
+    @property
+    def is_reordered(self) -> bool:
+        """Whether the text is not in the order of the markup."""
+        return bool(self._state[html_state.IS_FOSTERED] and self._state[html_state.TEXT_END])
+
+    def find_main_spans(self, tables: TagTables, length: int) -> tuple[Table, Table]:
+        """Return begins and ends of the main content in `text`, and of its blocks that are no headings.
+
+        Only for a page that is not reordered; `length` is how much of the text is kept.
+        """
+        text = self._out[: int(self._state[html_state.TEXT_END])]
+        data = np.frombuffer(self.data, np.uint8)
+        spans, pieces = find_main_spans(data, tables, self._state, text, length)
+        return spans, pieces
 
     def text_spans(self, begin: Table, end: Table) -> tuple[Table, Table]:
         """Return begins and ends in `text` of blocks, given as offsets in the page next to tags that separate them."""
@@ -129,14 +152,24 @@ class FlatPage:
     @cached_property
     def meta(self) -> list[tuple[str, str, str]]:
         """Name in lower case, content and http-equiv of each <meta>."""
-        rows = self.triples(RowKind.META, _MAX_METADATA)
+        rows = self.triples(RowKind.META, _MAX_METADATA) if self.strings is None else _triples(self.strings.metadata)
         return [(name.lower(), content, pragma) for name, content, pragma in rows]
 
     @cached_property
     def images(self) -> tuple[list[str], list[str], list[str]]:
         """Sources of the first images, alternative texts in one line, and labels."""
-        sources, texts, labels = self.columns(RowKind.IMAGE, _MAX_IMAGES)
+        if self.strings is None:
+            sources, texts, labels = self.columns(RowKind.IMAGE, _MAX_IMAGES)
+        else:
+            values = self.strings.images
+            sources, texts, labels = values[::3], values[1::3], values[2::3]
         return sources, [one_line(text, _MAX_IMAGE_TEXT) if text else "" for text in texts], labels
+
+    @cached_property
+    def scripts(self) -> list[bytes]:
+        """The first scripts of JSON-LD."""
+        rows = self.rows(RowKind.JSON_LD, _MAX_SCRIPTS)
+        return [self.data[row[ROW_BEGIN] : row[ROW_END]] for row in rows]
 
     def numbers(self, kind: int, limit: int = _MAX_ROWS) -> list[int]:
         """Return the numbers of the rows of one kind."""
@@ -169,6 +202,31 @@ class FlatPage:
         slots = np.zeros(1 << (2 * count).bit_length(), np.int64)
         return chosen[: html_links.select_links(self._state, limit, self._out, slots, chosen)]
 
+    def gather_page(
+        self, spec: Table, counts: int, max_links: int, max_text: int
+    ) -> tuple[list[str], list[int], Table]:
+        """Return strings of several kinds of rows and of links, how many of each, and the rows of the links.
+
+        spec: as for the kernel of this name, which leaves so many `counts`.
+        """
+        links = self._counts[RowKind.LINK]
+        chosen, found = np.empty(links, np.int64), np.empty(counts, np.int64)
+        values = int(self._state[html_state.VALUES_END] - self._state[html_state.VALUES_BEGIN])
+        used, room = 0, 2 * int(self._state[html_state.TEXT_END]) + values + 4 * len(self._kinds)
+        while used == 0 or used > room:
+            room = max(room, used)
+            pieces = np.empty(room + _MARGIN, np.uint8)
+            slots = np.zeros(1 << (2 * links).bit_length(), np.int64)
+            used = html_columns.gather_page(
+                self._state, spec, max_links, max_text, self._out, slots, chosen, pieces, found
+            )
+            if used == 0:
+                break
+        counted: list[int] = found.tolist()
+        # Without any byte there may still be a row, whose strings are empty.
+        strings = str(pieces[:used].data, "utf-8", "replace").split("\0")
+        return strings, counted, chosen[: counted[-3]]
+
     def columns_of(self, rows: Table) -> tuple[list[str], list[str], list[str]]:
         """Return the three values of some rows, each as a list."""
         values = self._gather_rows(rows, _VALUE_1, 3, _UNLIMITED)
@@ -185,8 +243,11 @@ class FlatPage:
 
     def rows(self, kind: int, limit: int = _MAX_ROWS) -> list[Row]:
         """Return the rows of one kind."""
-        if not self._counts[kind]:
+        count = min(self._counts[kind], limit)
+        if count == 0:
             return []
+        if count == 1:
+            return [self._table[int((self._kinds == kind).argmax())].tolist()]
         rows: list[Row] = self._table[self._kinds == kind][:limit].tolist()
         return rows
 
@@ -197,11 +258,13 @@ class FlatPage:
 
     def numbered_rows(self, kinds: tuple[int, ...], limit: int) -> list[tuple[int, Row]]:
         """Return the rows of some kinds in the order of the page, each with its index."""
-        wanted = np.zeros(len(self._kinds), np.bool_)
-        for kind in kinds:
-            if self._counts[kind]:
-                wanted |= self._kinds == kind
-        indices = np.flatnonzero(wanted)[:limit]
+        present = [kind for kind in kinds if self._counts[kind]]
+        if not present:
+            return []
+        wanted = self._kinds == present[0]
+        for kind in present[1:]:
+            wanted |= self._kinds == kind
+        indices = wanted.nonzero()[0][:limit]
         return list(zip(indices.tolist(), self._table[indices].tolist(), strict=True))
 
     def block_at(self, offset: int) -> str:
@@ -243,6 +306,10 @@ class FlatPage:
         if column == ROW_BEGIN:
             return int(self._state[html_state.TEXT_END])
         return int(self._state[html_state.VALUES_END] - self._state[html_state.VALUES_BEGIN])
+
+
+def _triples(values: list[str]) -> Iterator[tuple[str, str, str]]:
+    return zip(values[::3], values[1::3], values[2::3], strict=True)
 
 
 _tables: Final = cache(html_tables.build_tables)

@@ -5,7 +5,7 @@ from typing import Final
 from periplus.parse.charset.decoding import decode_to_utf8
 from periplus.parse.html.flat_page import FlatPage, RowKind, parse_flat_page
 from periplus.parse.html.frames import extract_frames
-from periplus.parse.kernels.html_state import ROW_BEGIN, ROW_END, ROW_NUMBER
+from periplus.parse.html.page_strings import PageStrings, gather_strings
 from periplus.parse.link_collector import LinkCollector
 from periplus.parse.page_description import describe_html
 from periplus.parse.page_head import PageHead
@@ -19,14 +19,9 @@ _MAX_TITLE: Final = 300
 _MAX_HEADING: Final = 300
 _MAX_PHRASE: Final = 100
 _MAX_LINK_TEXT: Final = 300
-_CHARACTER_BYTES: Final = 4
-"""Bytes of one character, at most."""
-_MAX_HEADING_LEVEL: Final = 3
 _MAX_HEADINGS: Final = 64
 _MAX_EMPHASIS: Final = 200
 _MAX_IMAGES: Final = 100
-_MAX_METADATA: Final = 1_000
-_MAX_SCRIPTS: Final = 8
 _MAX_BYTES: Final = 8 * 1024 * 1024
 
 
@@ -40,16 +35,17 @@ def parse_markup(result: FetchResult, settings: ParseSettings) -> tuple[Page, Fl
     """Return the page of HTML with what its markup states, and the scan to derive more from."""
     data, charset = decode_to_utf8(result.body[:_MAX_BYTES], result.header("content-type"))
     flat = parse_flat_page(data, settings.max_depth)
-    head = _read_head(flat, result, settings.robot)
-    headings = _read_headings(flat)
-    titles = [one_line(title, _MAX_TITLE) for title in flat.values(RowKind.TITLE, 0, 1)]
+    strings = flat.strings = gather_strings(flat, 4 * settings.all_links)
+    head = _read_head(flat, strings, result, settings.robot)
+    headings = _read_headings(strings)
+    titles = [one_line(title, _MAX_TITLE) for title in strings.titles]
     page = Page(
         url=result.request.address.url,
         title="".join(titles) or (headings[0] if headings else ""),
         headings=headings,
-        emphasis=_read_emphasis(flat),
+        emphasis=_read_emphasis(strings),
         text=flat.text[: settings.max_text].rstrip(),
-        links=_read_links(flat, head, settings.all_links, data),
+        links=_read_links(flat, strings, head, settings.all_links),
         canonical=head.canonical,
         description=head.description,
         language=head.language,
@@ -64,53 +60,53 @@ def parse_markup(result: FetchResult, settings: ParseSettings) -> tuple[Page, Fl
     return page, flat
 
 
-def _read_head(flat: FlatPage, result: FetchResult, robot: str) -> PageHead:
+def _read_head(flat: FlatPage, strings: PageStrings, result: FetchResult, robot: str) -> PageHead:
     head = PageHead(result, result.request.address.url, robot)
-    for language in flat.values(RowKind.LANGUAGE, 0, 1):
+    for language in strings.languages:
         head.set_language(language)
-    for target in flat.values(RowKind.BASE, 0, 1):
+    for target in strings.bases:
         head.set_base(target)
     for name, content, pragma in flat.meta:
         head.add_meta(name, content, pragma)
-    for relation, target, media_type in flat.triples(RowKind.REFERENCE, _MAX_METADATA):
+    references = strings.references
+    for relation, target, media_type in zip(references[::3], references[1::3], references[2::3], strict=True):
         head.add_link(relation, target, media_type)
-    for row in flat.rows(RowKind.JSON_LD, _MAX_SCRIPTS):
-        head.add_json_ld(flat.data[row[ROW_BEGIN] : row[ROW_END]].decode("utf-8", "ignore"))
-    for date in flat.values(RowKind.TIME, 0, 1):
+    for script in flat.scripts:
+        if b"datePublished" in script:
+            head.add_json_ld(script.decode("utf-8", "ignore"))
+    for date in strings.times:
         head.published = head.published or parse_iso_date(date)
     return head
 
 
-def _read_headings(flat: FlatPage) -> tuple[str, ...]:
-    rows = flat.rows(RowKind.HEADING, 16 * _MAX_HEADINGS)
-    upper = [row for row in rows if row[ROW_NUMBER] <= _MAX_HEADING_LEVEL][:_MAX_HEADINGS]
-    return tuple(filter(None, (flat.row_text(row, _MAX_HEADING)[:_MAX_HEADING].rstrip() for row in upper)))
+def _read_headings(strings: PageStrings) -> tuple[str, ...]:
+    upper = strings.headings[:_MAX_HEADINGS]
+    return tuple(filter(None, [text.strip()[:_MAX_HEADING].rstrip() for text in upper]))
 
 
-def _read_emphasis(flat: FlatPage) -> tuple[str, ...]:
-    max_bytes = _CHARACTER_BYTES * (_MAX_PHRASE + 1)
-    phrases = dict.fromkeys(flat.texts(RowKind.EMPHASIS, 4 * _MAX_EMPHASIS, max_bytes))
-    return tuple(phrase for phrase in phrases if 0 < len(phrase) <= _MAX_PHRASE)[:_MAX_EMPHASIS]
+def _read_emphasis(strings: PageStrings) -> tuple[str, ...]:
+    phrases = dict.fromkeys(strings.emphasis)
+    return tuple([phrase for phrase in phrases if 0 < len(phrase) <= _MAX_PHRASE])[:_MAX_EMPHASIS]
 
 
-def _read_links(flat: FlatPage, head: PageHead, max_links: int, data: bytes) -> tuple[Link, ...]:
+def _read_links(flat: FlatPage, strings: PageStrings, head: PageHead, max_links: int) -> tuple[Link, ...]:
     links = LinkCollector(head.base, max_links)
     links.add(head.refresh)
-    rows = flat.select_links(4 * max_links)
-    targets, image_texts, labels = flat.columns_of(rows)
-    texts = flat.texts_of(rows, _CHARACTER_BYTES * _MAX_LINK_TEXT)
+    texts, values = strings.link_texts, strings.links
     if "" in texts:
         # A link without text may have an image with an alternative text, or a label.
         texts = [
             text or one_line(image_text, _MAX_LINK_TEXT) or one_line(label, _MAX_LINK_TEXT)
-            for text, image_text, label in zip(texts, image_texts, labels, strict=True)
+            for text, image_text, label in zip(texts, values[1::3], values[2::3], strict=True)
         ]
-    numbers = flat.numbers_of(rows)
-    nofollow = [number & RowKind.NOFOLLOW != 0 for number in numbers] if any(numbers) else [False] * len(numbers)
-    links.add_all(zip(targets, texts, nofollow, strict=True))
+    if strings.link_bits & RowKind.NOFOLLOW:
+        nofollow = [number & RowKind.NOFOLLOW != 0 for number in flat.numbers_of(strings.link_rows)]
+    else:
+        nofollow = [False] * len(texts)
+    links.add_all(zip(values[::3], texts, nofollow, strict=True))
     for reference in head.alternates:
         links.add(reference)
-    for source, is_inline in extract_frames(data):
+    for source, is_inline in extract_frames(flat.data):
         links.add_weak(source) if is_inline else links.add(source)
     return links.collected(head.nofollow)
 

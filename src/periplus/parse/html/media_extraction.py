@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Callable
+from functools import cached_property
 from typing import Final
 
 from periplus.parse.html.flat_page import FlatPage, Row, RowKind
@@ -35,7 +36,6 @@ class _MediaExtractor:
     def __init__(self, flat: FlatPage, handler: MediaHandler) -> None:
         self._flat = flat
         self._handler = handler
-        self._headings = flat.numbered_rows((RowKind.HEADING,), _MAX_ROWS)
         self._captions = flat.numbered_rows((RowKind.CAPTION,), _MAX_ROWS)
         self._figure_end = 0
         self._caption = ""
@@ -43,6 +43,10 @@ class _MediaExtractor:
         self._lookups = _MAX_BLOCK_LOOKUPS
         self._images = zip(*flat.images, strict=True)
         """Source, alternative text in one line and label of the images that come next."""
+
+    @cached_property
+    def _headings(self) -> list[tuple[int, Row]]:
+        return self._flat.numbered_rows((RowKind.HEADING,), _MAX_ROWS)
 
     def visit(self, index: int, row: Row) -> None:
         """Report what a row shows, or enter the figure that it begins."""

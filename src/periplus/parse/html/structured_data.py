@@ -11,7 +11,7 @@ import msgspec
 from periplus.parse.formats.feed_page import strip_markup
 from periplus.parse.html.flat_page import FlatPage, RowKind
 from periplus.parse.html.media_extraction import extract_media
-from periplus.parse.kernels.html_state import ROW_BEGIN, ROW_END, ROW_NUMBER
+from periplus.parse.kernels.html_state import ROW_NUMBER
 from periplus.parse.link_collector import make_resolver
 from periplus.parse.media_links import linked_media
 from periplus.parse.text_cleanup import one_line, parse_iso_date
@@ -61,10 +61,13 @@ _ENTITIES: Final = (
     *("birthPlace", "deathPlace", "affiliation", "worksFor", "alumniOf", "founder", "containedInPlace"),
     *("actor", "productionCompany", "organizer"),
 )
+_PLACES: Final = {key: place for place, key in enumerate(_PROPERTIES)}
+_ENTITY_SET: Final = frozenset(_ENTITIES)
+_FEW: Final = 60
+"""Properties of a node that are looked up in the list; of more, the list is looked up in the node."""
 _NESTED: Final = ("address", "nutrition")
 """Entities whose own properties are facts of the page."""
 _MAX_LINKS: Final = 5_000
-_MAX_SCRIPTS: Final = 8
 _MAX_TABLES: Final = 1_000
 _MAX_INFOBOXES: Final = 4
 _MAX_PROPERTIES: Final = 500
@@ -113,8 +116,8 @@ def extract_structured_data(flat: FlatPage, base: str) -> StructuredData:
     """Return the facts and media of a page, in linear time."""
     data = StructuredData(base)
     _read_meta(flat, data)
-    for row in flat.rows(RowKind.JSON_LD, _MAX_SCRIPTS):
-        _read_json_ld(flat.data[row[ROW_BEGIN] : min(row[ROW_END], row[ROW_BEGIN] + _MAX_SCRIPT)], data)
+    for script in flat.scripts:
+        _read_json_ld(script[:_MAX_SCRIPT], data)
     _read_tables(flat, data)
     _read_microdata(flat, data)
     data.author = data.author or _linked_author(flat)
@@ -139,16 +142,18 @@ def _read_meta(flat: FlatPage, data: StructuredData) -> None:
 
 def _linked_author(flat: FlatPage) -> str:
     """Return the text of the first link with rel=author."""
-    numbers = flat.numbers(RowKind.LINK, _MAX_LINKS)
-    if not any(numbers):
+    if flat.strings is not None and not flat.strings.all_link_bits & RowKind.AUTHOR:
         return ""
+    numbers = flat.numbers(RowKind.LINK, _MAX_LINKS)
     index = next((index for index, number in enumerate(numbers) if number & RowKind.AUTHOR), -1)
     return one_line(flat.row_text(flat.rows(RowKind.LINK, index + 1)[index], 200), 200) if index >= 0 else ""
 
 
 def _read_tables(flat: FlatPage, data: StructuredData) -> None:
     """Read tables whose class is infobox or the like."""
-    classes = flat.values(RowKind.TABLE, 0, _MAX_TABLES)
+    classes = flat.values(RowKind.TABLE, 0, _MAX_TABLES) if flat.strings is None else flat.strings.tables
+    if not classes:
+        return
     offsets = flat.numbers(RowKind.TABLE, _MAX_TABLES)
     boxes = [offset for offset, name in zip(offsets, classes, strict=True) if _INFOBOX.search(name)]
     for begin in boxes[:_MAX_INFOBOXES]:
@@ -172,15 +177,15 @@ def _read_json_ld(text: bytes, data: StructuredData) -> None:
 
 
 def _read_node(node: dict[str, Any], data: StructuredData) -> None:
-    for key in _PROPERTIES:
-        value = _first(node.get(key))
+    for key in [key for key in _PROPERTIES if key in node] if len(node) > _FEW else _in_order(node):
+        value = _first(node[key])
         if value is not None and isinstance(value, str | int | float) and not isinstance(value, bool):
             data.add_fact(key.lstrip("@"), str(value))
-    for nested in (_first(node.get(name)) for name in _NESTED):
+    for nested in [_first(node[name]) for name in _NESTED if name in node]:
         for key in _PROPERTIES if isinstance(nested, dict) else ():
             if not key.startswith("@") and isinstance(nested.get(key), str):
                 data.add_fact(key, nested[key])
-    for key in _ENTITIES:
+    for key in _ENTITIES if not _ENTITY_SET.isdisjoint(node) else ():
         if key not in node:
             continue
         for entity in _as_list(node.get(key))[:3]:
@@ -192,6 +197,11 @@ def _read_node(node: dict[str, Any], data: StructuredData) -> None:
     data.published = data.published or parse_iso_date(str(node.get("datePublished") or ""))
     if node.get("isAccessibleForFree") in (False, "False", "false"):
         data.is_free = False
+
+
+def _in_order(node: dict[str, Any]) -> list[str]:
+    """Return the properties of a node in the order in which they become facts."""
+    return sorted([key for key in node if key in _PLACES], key=_PLACES.__getitem__)
 
 
 def _first(value: Any) -> Any:

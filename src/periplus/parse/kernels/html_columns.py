@@ -7,12 +7,26 @@ import numpy as np
 from periplus.accel import njit
 from periplus.accel.pointers import borrow
 from periplus.accel.simd import LANES, copy_lanes
-from periplus.parse.kernels.html_state import ROW_BEGIN, ROW_COUNT, ROW_KIND, ROW_TABLE, ROW_WIDTH
+from periplus.parse.kernels.html_links import select_borrowed
+from periplus.parse.kernels.html_state import (
+    LINK_ROW,
+    ROW_BEGIN,
+    ROW_COUNT,
+    ROW_KIND,
+    ROW_NUMBER,
+    ROW_TABLE,
+    ROW_WIDTH,
+    VALUE_1,
+)
 from periplus.parse.kernels.html_tables import NEWLINE, SPACE
 
-__all__ = ["gather_rows", "gather_values"]
+__all__ = ["SPEC_WIDTH", "gather_page", "gather_rows", "gather_values"]
+
+SPEC_WIDTH = 6
+"""Columns of what `gather_page` is to gather: kind, first column, columns, most rows, most bytes, highest number."""
 
 _TEXT = np.int64(ROW_BEGIN)
+_UNLIMITED = np.int64(1 << 40)
 
 
 @njit(cache=True, nogil=True)
@@ -125,6 +139,65 @@ def gather_rows(
         used = _gather_row(numbers, row, column, columns, max_length, borrow(source), borrow(out), room, pieces, used)
         pieces += columns
     return (pieces if used <= room else np.int64(-1)), used
+
+
+@njit(cache=True, nogil=True)
+def gather_page(
+    state: Any, spec: Any, max_links: int, max_text: int, source: Any, slots: Any, chosen: Any, out: Any, counts: Any
+) -> int:  # pragma: no cover - compiled
+    """Write all that is read of a page one behind the other: the rows of some kinds, then those of its links.
+
+    Parameters
+    ----------
+    state, source, out
+        As in `gather_values`.
+    spec
+        SPEC_WIDTH numbers for each kind of rows; only rows are written whose number is not higher than the last.
+    max_links, slots, chosen
+        As in `select_links`. The three values of each selected link are written, then the texts of all of them.
+    max_text
+        Most bytes of the text of a link.
+    counts
+        Receives the number of pieces of each kind, then the number of selected links, then the bits that any of them
+        has in its number, and those that any link has.
+
+    Returns
+    -------
+    The length of all pieces; `out` is too short if it is more than its length less 32.
+    """
+    numbers, text, pieces, room = borrow(state), borrow(source), borrow(out), len(out) - LANES
+    total, used = np.int64(0), np.int64(0)
+    kinds = len(spec) // SPEC_WIDTH
+    for kind in range(kinds):
+        entry = SPEC_WIDTH * kind
+        column, columns = spec[entry + 1], spec[entry + 2]
+        before, rows = total, 0
+        for row in range(numbers[ROW_COUNT]):
+            at = ROW_TABLE + ROW_WIDTH * row
+            if numbers[at + ROW_KIND] != spec[entry]:
+                continue
+            if rows >= spec[entry + 3]:
+                break
+            rows += 1
+            if numbers[at + ROW_NUMBER] <= spec[entry + 5]:
+                used = _gather_row(numbers, row, column, columns, spec[entry + 4], text, pieces, room, total, used)
+                total += columns
+        counts[kind] = total - before
+    every = np.int64(0)
+    for row in range(numbers[ROW_COUNT]):
+        if numbers[ROW_TABLE + ROW_WIDTH * row + ROW_KIND] == LINK_ROW:
+            every |= numbers[ROW_TABLE + ROW_WIDTH * row + ROW_NUMBER]
+    links = select_borrowed(numbers, max_links, text, borrow(slots), len(slots) - 1, borrow(chosen))
+    bits = np.int64(0)
+    for link in range(links):
+        bits |= numbers[ROW_TABLE + ROW_WIDTH * chosen[link] + ROW_NUMBER]
+        used = _gather_row(numbers, chosen[link], np.int64(VALUE_1), 3, _UNLIMITED, text, pieces, room, total, used)
+        total += 3
+    for link in range(links):
+        used = _gather_row(numbers, chosen[link], _TEXT, 1, max_text, text, pieces, room, total, used)
+        total += 1
+    counts[kinds], counts[kinds + 1], counts[kinds + 2] = links, bits, every
+    return used
 
 
 @njit(cache=True, nogil=True)

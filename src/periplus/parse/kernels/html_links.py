@@ -20,7 +20,7 @@ from periplus.parse.kernels.html_state import (
 )
 from periplus.parse.kernels.html_tables import HASH, NEWLINE, SPACE
 
-__all__ = ["select_links"]
+__all__ = ["select_borrowed", "select_links"]
 
 _OFFSET, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 
@@ -49,13 +49,14 @@ def select_links(state: Any, max_rows: int, source: Any, slots: Any, chosen: Any
     -------
     How many rows were selected.
     """
-    return _select_links(borrow(state), max_rows, borrow(source), borrow(slots), len(slots) - 1, borrow(chosen))
+    return select_borrowed(borrow(state), max_rows, borrow(source), borrow(slots), len(slots) - 1, borrow(chosen))
 
 
 @njit(cache=True, nogil=True)
-def _select_links(
+def select_borrowed(
     state: Any, max_rows: int, source: Any, slots: Any, mask: int, chosen: Any
 ) -> int:  # pragma: no cover - compiled
+    """Select rows of links as `select_links` does, in borrowed arrays; `mask` is one less than the slots."""
     count, considered = 0, 0
     for row in range(state[ROW_COUNT]):
         entry = ROW_TABLE + ROW_WIDTH * row

@@ -4,8 +4,9 @@ import datetime
 import hashlib
 import http
 import ipaddress
+import math
+import os
 import re
-import uuid
 from functools import lru_cache
 from typing import Final
 
@@ -25,8 +26,15 @@ _RECORD_ID: Final = re.compile(rb"^WARC-Record-ID: (<urn:uuid:[0-9a-f-]{36}>)\r$
 _RENAMED: Final = frozenset(("content-encoding", "transfer-encoding", "content-length"))
 _BASE_32: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _PAIRS: Final = [first + second for first in _BASE_32 for second in _BASE_32]
+_BREAK: Final = "\r\n"
+_TRUNCATED: Final = "WARC-Truncated: length\r\n"
 _LAST_SECOND: Final = 253_402_300_799.0
 """The end of the year 9999; dates beyond it cannot be written."""
+_FIXED_BITS: Final = 0xF << 76 | 3 << 62
+_VERSION_4: Final = 4 << 76 | 2 << 62
+_random: Final[list[bytes]] = []
+"""Random bytes for the next identities: one call of the system is enough for many."""
+os.register_at_fork(after_in_child=_random.clear)
 
 
 def pack_record(
@@ -60,20 +68,18 @@ def response_record(result: FetchResult) -> bytes:
     block = hashlib.sha1(head, usedforsecurity=False)
     block.update(body)
     payload = hashlib.sha1(body, usedforsecurity=False)
-    fields = [
-        ("WARC-Type", "response" if is_web else "resource"),
-        ("WARC-Record-ID", _identity()),
-        ("WARC-Date", _date(result.when)),
-        ("WARC-Target-URI", _target(result)),
-        ("WARC-Payload-Digest", _digest(payload.digest())),
-        ("WARC-Block-Digest", _digest(block.digest())),
-        ("Content-Type", "application/http; msgtype=response" if is_web else _type(result)),
-    ]
-    if address := _ip(result.ip):
-        fields.insert(4, ("WARC-IP-Address", address))
-    if result.outcome is Outcome.TOO_LARGE:
-        fields.append(("WARC-Truncated", "length"))
-    return _record(fields, (head, body))
+    address = _ip(result.ip)
+    # Written out, as there is one for every page.
+    fields = (
+        f"WARC/1.1\r\nWARC-Type: {'response' if is_web else 'resource'}\r\nWARC-Record-ID: {_identity()}\r\n"
+        f"WARC-Date: {_date(result.when)}\r\nWARC-Target-URI: {_target(result)}\r\n"
+        f"{f'WARC-IP-Address: {address}{_BREAK}' if address else ''}"
+        f"WARC-Payload-Digest: {_digest(payload.digest())}\r\nWARC-Block-Digest: {_digest(block.digest())}\r\n"
+        f"Content-Type: {'application/http; msgtype=response' if is_web else _type(result)}\r\n"
+        f"{_TRUNCATED if result.outcome is Outcome.TOO_LARGE else ''}"
+        f"Content-Length: {len(head) + len(body)}\r\n\r\n"
+    )
+    return b"".join((_bytes(fields), head, body, b"\r\n\r\n"))
 
 
 def request_record(result: FetchResult, response: bytes) -> bytes:
@@ -168,13 +174,26 @@ def _bytes(text: str) -> bytes:
 
 
 def _identity() -> str:
-    return f"<urn:uuid:{uuid.uuid4()}>"
+    """Return a new random identity (UUID, version 4)."""
+    if not _random:
+        drawn = os.urandom(16 * 256)
+        _random.extend(drawn[at : at + 16] for at in range(0, len(drawn), 16))
+    number = int.from_bytes(_random.pop(), "big") & ~_FIXED_BITS | _VERSION_4
+    text = f"{number:032x}"
+    return f"<urn:uuid:{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}>"
 
 
 def _date(when: float) -> str:
-    seconds = min(max(when, 0.0), _LAST_SECOND)
-    moment = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond:06d}Z"
+    fraction, second = math.modf(min(max(when, 0.0), _LAST_SECOND))
+    microseconds = round(fraction * 1e6)
+    if microseconds >= 1_000_000:
+        second, microseconds = second + 1, 0
+    return f"{_second(int(second))}.{microseconds:06d}Z"
+
+
+@lru_cache(64)
+def _second(second: int) -> str:
+    return datetime.datetime.fromtimestamp(second, datetime.UTC).isoformat()[:19]
 
 
 def _digest(raw: bytes) -> str:

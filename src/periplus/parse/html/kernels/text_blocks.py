@@ -39,7 +39,7 @@ from periplus.parse.kernels.html_tables import (
 )
 from periplus.parse.kernels.html_tokenizer import find_byte
 
-__all__ = ["Blocks", "TagTables", "add_to_parents", "scan_blocks", "slot_of"]
+__all__ = ["Blocks", "TagTables", "add_to_parents", "scan_blocks", "scan_rows", "slot_of"]
 
 INLINE, CONTAINER, PARAGRAPH, HEADING, ITEM, CELL, CAPTION, BREAK, LINK, RAW = range(10)
 """Effects of a tag. The kind of a block is one of the first seven."""
@@ -195,7 +195,12 @@ def _put_row(
 
 
 @njit(cache=True, nogil=True)
-def _scan(data: Any, tables: TagTables, max_blocks: int) -> Any:
+def scan_rows(data: Any, tables: TagTables, max_blocks: int) -> Any:
+    """Return the blocks of `scan_blocks` as rows, and the parents of containers.
+
+    Parameters: data (uint8 array), UTF-8 markup; tables, what names mean; max_blocks, how many blocks are kept.
+    Returns: rows (int64 array of seven columns, as the fields of `Blocks`), and by container the one around it.
+    """
     rows = np.empty(_WIDTH * max_blocks, np.int64)
     parent = np.full(max_blocks + 1, -1, np.int32)
     open_tags, lacks_end = np.zeros(_MAX_DEPTH, np.uint64), np.zeros(len(tables.tags), np.uint8)
@@ -344,7 +349,7 @@ def add_to_parents(parent: Any, good: Any, is_whole: Any) -> Any:
 def scan_blocks(data: npt.NDArray[np.uint8], tables: TagTables) -> Blocks:
     """Return the blocks of text in UTF-8 markup, in time linear in its length."""
     max_blocks = min(200_000, int(np.count_nonzero(data == 60)) + 1)
-    rows, parent = _scan(data, tables, max_blocks)
+    rows, parent = scan_rows(data, tables, max_blocks)
     chars, linked, kind, inside, container = (rows[:, k].astype(np.int32) for k in range(2, 7))
     return Blocks(rows[:, 0].copy(), rows[:, 1].copy(), chars, linked, kind, inside, container, parent)
 

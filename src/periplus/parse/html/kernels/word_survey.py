@@ -1,5 +1,6 @@
 """What the flags of a page need to know of its words, without an object for each of them."""
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -49,12 +50,19 @@ def survey_words(data: bytes, listed: npt.NDArray[np.uint64], long_word: int) ->
     bytes than this are long. Two words with one hash, of which there may be some, count as one: the second result may
     be too high and the third true by chance, never the reverse.
     """
-    is_listed = np.zeros(256, np.bool_)
-    is_listed[(listed & _FILTER).astype(np.int64)] = True
+    is_listed = _filter_of(listed.tobytes())
     size = 1 << (2 * (len(data) // (long_word + 2) + 1)).bit_length()
     slots, times = np.empty(size, np.uint64), np.zeros(size, np.int32)
     words, most, found = _survey(np.frombuffer(data, np.uint8), listed, is_listed, long_word, slots, times)
     return int(words), int(most), bool(found)
+
+
+@lru_cache(8)
+def _filter_of(listed: bytes) -> npt.NDArray[np.bool_]:
+    """Return which last bytes the listed hashes have."""
+    is_listed = np.zeros(256, np.bool_)
+    is_listed[np.frombuffer(listed, np.uint64) & _FILTER] = True
+    return is_listed
 
 
 @njit(cache=True, nogil=True)

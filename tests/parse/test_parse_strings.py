@@ -1,0 +1,88 @@
+"""What is read of a page at once equals what is read of it kind by kind, and so does its main content."""
+
+from functools import reduce
+from operator import or_
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from periplus.parse.html.flat_page import FlatPage, RowKind, parse_flat_page
+from periplus.parse.html.main_content import TAG_TABLES, find_main_blocks, scan_html_blocks
+from periplus.parse.html.page_strings import gather_strings
+
+_PIECES = st.sampled_from(
+    [
+        *("<p>", "</p>", "<a href=/a>", "<a href='/b#x' rel=nofollow>", "<a href=/c rel=author>", "</a>", "<h1>"),
+        *("</h1>", "<h4>deep</h4>", "<b>", "</b>", "<title>T</title>", "<html lang=en>", "<base href=/x/>", "<li>"),
+        *("<meta name=A content=b>", "<link rel=canonical href=/y>", "<img src=/i.png alt='  an image '>", "<div>"),
+        *("<table class=infobox>", "<tr><td>", "</table>", "<time datetime=2024-05-01>", "<main>", "</main>", "<nav>"),
+        *(
+            "Übung ",
+            "плотина и гавань ",
+            "the tides of the harbour turn twice a day. ",
+            "\n\n",
+            " ",
+            "\0",
+            "&amp;",
+            "日本",
+        ),
+        *("<script type='application/ld+json'>{}</script>", "<footer>", "<article>", "</article>", "<a href='#'>"),
+    ]
+)
+
+
+def _page(pieces: list[str]) -> FlatPage:
+    return parse_flat_page("".join(pieces).encode())
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(_PIECES, max_size=60))
+def test_strings_of_a_page_are_those_of_its_rows(pieces: list[str]) -> None:
+    flat = _page(pieces)
+    strings = gather_strings(flat, 20)
+    assert strings.titles == flat.values(RowKind.TITLE, 0, 1)
+    assert strings.languages == flat.values(RowKind.LANGUAGE, 0, 1)
+    assert strings.bases == flat.values(RowKind.BASE, 0, 1)
+    assert strings.times == flat.values(RowKind.TIME, 0, 1)
+    assert strings.tables == flat.values(RowKind.TABLE, 0)
+    assert strings.emphasis == flat.texts(RowKind.EMPHASIS, 800, 404)
+    for kind, values in (
+        (RowKind.META, strings.metadata),
+        (RowKind.REFERENCE, strings.references),
+        (RowKind.IMAGE, strings.images),
+    ):
+        assert (values[::3], values[1::3], values[2::3]) == tuple(map(list, flat.columns(kind)))
+    levels = flat.numbers(RowKind.HEADING)
+    texts = flat.texts(RowKind.HEADING, max_bytes=1_200)
+    assert strings.headings == [text for text, level in zip(texts, levels, strict=True) if level <= 3]
+    rows = flat.select_links(20)
+    assert strings.link_rows.tolist() == rows.tolist()
+    assert (strings.links[::3], strings.links[1::3], strings.links[2::3]) == flat.columns_of(rows)
+    assert strings.link_texts == flat.texts_of(rows, 1_200)
+    assert strings.link_bits == reduce(or_, flat.numbers_of(rows), 0)
+    assert strings.all_link_bits == reduce(or_, flat.numbers(RowKind.LINK), 0)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(_PIECES, max_size=60), st.integers(0, 400))
+def test_main_spans_are_those_of_the_chosen_blocks(pieces: list[str], length: int) -> None:
+    flat = _page(pieces)
+    if flat.is_reordered:
+        return
+    blocks = scan_html_blocks(flat.data)
+    chosen = np.flatnonzero(find_main_blocks(blocks))
+    begin, end = flat.text_spans(blocks.begin[chosen], blocks.end[chosen])
+    end = np.minimum(end, length)
+    joined: list[int] = []
+    wanted: list[int] = []
+    for first, last, kind in zip(begin.tolist(), end.tolist(), blocks.kind[chosen].tolist(), strict=True):
+        if first >= last:
+            continue
+        wanted += () if kind == 3 else (first, last)
+        if joined and first <= joined[-1] + 1:
+            joined[-1] = max(joined[-1], last)
+        else:
+            joined += (first, last)
+    spans, parts = flat.find_main_spans(TAG_TABLES, length)
+    assert (spans.tolist(), parts.tolist()) == (joined, wanted)
