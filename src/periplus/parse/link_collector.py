@@ -53,6 +53,7 @@ class _UrlCache(NamedTuple):
     origin: dict[str, str]
 
 
+@lru_cache(maxsize=64)
 def _cache_of(base: str) -> _UrlCache:
     path = base.partition("?")[0]
     folder = path[: path.rfind("/") + 1]

@@ -82,6 +82,10 @@ _TYPES_BY_NAME: Final = (
 )
 
 
+_last: tuple[bytes, str, str, str] = (b"", "", "", "")
+"""The last body with its header and path, and what it was."""
+
+
 def media_type_of(content_type: str) -> str:
     """Return the type in a Content-Type header, without parameters and in lower case."""
     return content_type.partition(";")[0].strip().lower()
@@ -89,6 +93,16 @@ def media_type_of(content_type: str) -> str:
 
 def detect_content_type(body: bytes, content_type: str, path: str = "") -> str:
     """Return the content type to parse `body` as, '' if it is not parsed. Bytes take precedence over the header."""
+    global _last
+    last = _last
+    if last[0] is body and last[1] == content_type and last[2] == path:
+        return last[3]  # who decides where to parse a body asks first, and its parser again
+    detected = _detect(body, content_type, path)
+    _last = (body, content_type, path, detected)
+    return detected
+
+
+def _detect(body: bytes, content_type: str, path: str) -> str:
     start = body[:_MAX_SNIFFED]
     declared = media_type_of(content_type)
     detected = "application/pdf" if _is_pdf(body, start, declared) else _detect_binary(body, start)

@@ -1,6 +1,7 @@
 """Rules for robots in X-Robots-Tag headers and <meta> elements: what may be indexed, followed, cached and quoted."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 from periplus.records import SNIPPET_LIMITS, FetchResult, PageFlag
@@ -22,7 +23,7 @@ class RobotsDirectives:
     """The rules of a page for one robot. Several rules add up: the most restrictive of each kind counts."""
 
     def __init__(self, robot: str = "") -> None:
-        self.names: Final = frozenset({_PROJECT_NAME, robot.lower() or f"{_PROJECT_NAME}bot"})
+        self.names: Final = _names_of(robot)
         """The names by which rules address this robot alone."""
         self.noindex = self.nofollow = self.noarchive = False
         self.max_snippet = -1
@@ -58,6 +59,11 @@ class RobotsDirectives:
         if 0 <= self.max_snippet < _UNLIMITED:
             flags |= sum(limit <= self.max_snippet for limit in SNIPPET_LIMITS) * _ONE_LEVEL
         return flags
+
+
+@lru_cache(64)
+def _names_of(robot: str) -> frozenset[str]:
+    return frozenset({_PROJECT_NAME, robot.lower() or f"{_PROJECT_NAME}bot"})
 
 
 def header_directives(result: FetchResult, settings: ParseSettings) -> RobotsDirectives | None:

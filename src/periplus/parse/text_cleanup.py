@@ -2,6 +2,7 @@
 
 import re
 from datetime import date
+from functools import lru_cache
 from typing import Final
 
 __all__ = ["language_code", "one_line", "paragraphs", "parse_iso_date"]
@@ -38,14 +39,24 @@ def _clean(line: str) -> str:
 
 def language_code(language: str) -> str:
     """Return the language of a language tag, of two or three letters ('en-GB' to 'en'), or ''."""
-    match = _LANGUAGE.match(language.strip()[:32])
+    return _language(language.strip()[:32]) if language else ""
+
+
+@lru_cache(1_024)
+def _language(tag: str) -> str:
+    match = _LANGUAGE.match(tag)
     return match[1].lower() if match else ""
 
 
 def parse_iso_date(text: str) -> str:
     """Return the date near the start of `text` in ISO form, or ''; a numeric date takes precedence."""
+    return _parse_date(text[:64]) if text else ""
+
+
+@lru_cache(1_024)
+def _parse_date(text: str) -> str:
     for pattern in _DATES:
-        match = pattern.search(text[:64])
+        match = pattern.search(text)
         if match:
             month = match["m"]
             number = int(month) if month.isdecimal() else _MONTHS.index(month[:3].lower()) + 1

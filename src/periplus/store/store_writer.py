@@ -44,6 +44,8 @@ _BATCH_BYTES: Final = 256 << 10
 """Records are buffered up to this many bytes: small frames compress badly."""
 _WARC_BYTES: Final = 4 << 20
 _MAX_RECORD: Final = MAX_PAYLOAD // 4
+_PACKED_LEVEL: Final = -1
+"""Level for bodies that the server has compressed: higher ones take ten times as long and save no byte."""
 
 _STORED: Final = frozenset((Outcome.OK, Outcome.TOO_LARGE))
 
@@ -142,7 +144,7 @@ class StoreWriter:
         # Of a body that is too long, the beginning is stored.
         if result.outcome in _STORED and 0 < len(result.body) <= MAX_BODY:
             response = response_record(result)
-            name, offset = self._add_warc_record(response)
+            name, offset = self._add_warc_record(response, is_packed=bool(result.raw))
             record = msgspec.structs.replace(record, warc=name, warc_offset=offset)
         elif result.outcome is Outcome.NOT_MODIFIED and _is_web(result):
             response = revisit_record(result)
@@ -157,10 +159,16 @@ class StoreWriter:
         self._learn(response)
         return self._add_record(record)
 
-    def _add_warc_record(self, record: bytes) -> tuple[str, int]:
-        """Append a WARC record to the current file; return the file's name and the record's offset."""
+    def _add_warc_record(self, record: bytes, *, is_packed: bool = False) -> tuple[str, int]:
+        """Append a WARC record to the current file; return the file's name and the record's offset.
+
+        is_packed: its body is compressed already, so that only its head can become smaller.
+        """
         warc = self._warc or self._new_warc()
-        packed = pack_record(record, self.settings.compression, self.settings.level, self._dictionary)
+        level = self.settings.level
+        if is_packed and self.settings.compression != "gzip":
+            level = min(level, _PACKED_LEVEL)
+        packed = pack_record(record, self.settings.compression, level, self._dictionary)
         return warc.path.name, warc.add(packed)
 
     def _learn(self, record: bytes) -> None:

@@ -158,7 +158,7 @@ def _plain_address(text: str, base: str | None) -> Address | None:
 def _split_base(base: str) -> _BaseUrl | None:
     """Split the URL of a page once for all of its links; return None if only the parser can resolve them."""
     try:
-        address = canonical_address(base)
+        address = parse_address(base)
     except BadUrl:
         return None
     path = address.path.partition("?")[0]

@@ -10,6 +10,7 @@ address. Fields have no blanks. The file is replaced when it is full, and one ol
 import contextlib
 import datetime
 import os
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -60,9 +61,11 @@ class CrawlLog:
             self._append(result.when, line, result.elapsed, result.ip)
 
     def _append(self, when: float, line: str, elapsed: float, ip: str) -> None:
-        moment = datetime.datetime.fromtimestamp(max(0.0, when), datetime.UTC)
-        date = moment.isoformat(timespec="milliseconds").removesuffix("+00:00")
-        self._lines.append(f"{date}Z {line} {elapsed * 1_000:.0f}ms {ip or '-'}\n")
+        # As datetime writes it: rounded to microseconds, and cut to milliseconds.
+        second, microseconds = divmod(round(max(0.0, when) * 1e6), 1_000_000)
+        self._lines.append(
+            f"{_second(second)}.{microseconds // 1_000:03d}Z {line} {elapsed * 1_000:.0f}ms {ip or '-'}\n"
+        )
 
     def flush(self) -> None:
         """Write the lines; rotate the file first if it is full."""
@@ -83,3 +86,8 @@ class CrawlLog:
             self._lines.clear()
         except OSError:
             del self._lines[:-_MAX_LINES]
+
+
+@lru_cache(64)
+def _second(second: int) -> str:
+    return datetime.datetime.fromtimestamp(second, datetime.UTC).isoformat()[:19]

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 __all__ = ["charset_label", "prescan"]
 
 _PRESCAN_BYTES: Final = 1_024
+_MAX_CACHED: Final = 200
 _LATE_BYTES: Final = 65_536
 _BLANKS: Final = b"\t\n\f\r "
 _STEP: Final = re.compile(rb"<(?:(!--)|(meta(?=[\t\n\f\r /]))|/?[a-z][^\t\n\f\r >]*+|[!/?])", re.IGNORECASE)
@@ -25,8 +27,15 @@ _UTF_16_STARTS: Final = ((b"<\0?\0x\0", "utf-16le"), (b"\0<\0?\0x", "utf-16be"))
 
 def charset_label(text: str) -> str:
     """Return the label in a content type or in the content of a <meta>, or ''."""
+    return _known_label(text) if len(text) <= _MAX_CACHED else _find_label(text)
+
+
+def _find_label(text: str) -> str:
     match = _LABEL.search(text)
     return next(filter(None, match.groups()), "") if match else ""
+
+
+_known_label: Final = lru_cache(256)(_find_label)
 
 
 def prescan(body: bytes) -> Iterator[str]:

@@ -17,6 +17,7 @@ from periplus.parse.kernels.html_state import (
     ROW_TABLE,
     ROW_WIDTH,
     VALUE_1,
+    make_state,
 )
 from periplus.parse.kernels.html_tables import NEWLINE, SPACE
 
@@ -220,3 +221,12 @@ def _write_piece(
         for at in range(used, used + end - begin):
             if out[at] == NEWLINE:
                 out[at] = SPACE
+
+
+def warm() -> None:
+    """Compile this module's kernels for the types that production uses."""
+    zeros, text = np.zeros(SPEC_WIDTH, np.int64), np.zeros(64, np.uint8)
+    state, out = make_state(8, 8, 64, 128), np.zeros(64, np.uint8)
+    gather_values(state, 0, 4, 1, 1, 1, text, out)
+    gather_rows(state, zeros[:0], 4, 1, 1, text, out)
+    gather_page(state, zeros, 1, 1, text, zeros[:2], zeros[:2], out, zeros.copy())

@@ -6,8 +6,8 @@ import numpy as np
 
 from periplus.accel import njit
 from periplus.parse.html.kernels.main_blocks import choose_main_blocks
-from periplus.parse.html.kernels.text_blocks import HEADING, scan_rows
-from periplus.parse.kernels.html_state import MAX_TRACES, TEXT_END, TRACE_COUNT, TRACE_TABLE
+from periplus.parse.html.kernels.text_blocks import HEADING, SLOT_BITS, TagTables, scan_rows
+from periplus.parse.kernels.html_state import MAX_TRACES, TEXT_END, TRACE_COUNT, TRACE_TABLE, make_state
 
 __all__ = ["find_main_spans"]
 
@@ -104,3 +104,15 @@ def find_main_spans(data: Any, tables: Any, state: Any, text: Any, length: int) 
             spans[used], spans[used + 1] = begin, end
             used += 2
     return spans[:used], pieces[:shown]
+
+
+def warm() -> None:
+    """Compile this module's kernels for the types that production uses."""
+    number, word, flag = np.zeros(1, np.int32), np.frombuffer(b"a", np.uint8), np.zeros(1, np.uint8)
+    slots = np.zeros(1 << SLOT_BITS, np.int16)
+    starts, first_words = np.zeros(2, np.int32), np.zeros(257, np.int32)
+    tags = np.zeros(1, np.uint64)
+    tables = TagTables(tags, number, number, word, starts, number, flag, first_words, slots, np.uint64(1))
+    find_main_spans(
+        np.frombuffer(b"<p>a</p>", np.uint8), tables, make_state(8, 8, 64, 128, 8), np.zeros(1, np.uint8), 1
+    )
