@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-traps bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-frontier bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-pagerank-shards bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-sandbox bench-bombs bench-cluster-answers bench-cluster-crawl bench-partitioning bench-scale scale-page bench-cluster-serving demo-cluster demo-sites bench-cluster bench-cluster-kills bench-geo bench-sites bench-agents bench-docs-crawl bench-documents bench-rules
+.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-crawl-equality bench-traps bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-frontier bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-pagerank-shards bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-sandbox bench-bombs bench-cluster-answers bench-cluster-crawl bench-partitioning bench-scale scale-page bench-cluster-serving demo-cluster demo-sites bench-cluster bench-cluster-kills bench-geo bench-sites bench-agents bench-docs-crawl bench-documents bench-rules
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -95,9 +95,12 @@ learn-first-stage: $(DEV_READY) ## learn the parameters of the first stage from 
 	@$(INSTALL) bench
 	@$(BIN)/python training/ranking/learn_first_stage.py --keep $(or $(KEEP),build/first-stage) $(ARGS)
 
-bench-crawl: $(DEV_READY) ## crawl speed compared with Scrapy, one core each, and by stage (PAGES=300,1000,3000 SHARES=1,0.14 ROUNDS=1 SEEN=1000000,10000000)
+bench-crawl: $(DEV_READY) ## crawl speed compared with Scrapy, one core each, and by stage (PAGES=1000,3000,10000 SHARES=1,0.14 ROUNDS=1 SEEN=1000000,10000000)
 	@$(INSTALL) bench
-	@$(BIN)/python bench/crawl.py --pages $(if $(PAGES),$(PAGES),300,1000,3000) --shares $(if $(SHARES),$(SHARES),1,0.14) --rounds $(or $(ROUNDS),1) --seen $(if $(SEEN),$(SEEN),1000000,10000000)
+	@$(BIN)/python bench/crawl.py --pages $(if $(PAGES),$(PAGES),1000,3000,10000) --shares $(if $(SHARES),$(SHARES),1,0.14) --rounds $(or $(ROUNDS),1) --seen $(if $(SEEN),$(SEEN),1000000,10000000)
+
+bench-crawl-equality: $(DEV_READY) ## whether a change of the crawler changed what it does (WRITE=FILE before, AGAINST=FILE after)
+	@$(BIN)/python bench/crawl_equality.py $(if $(WRITE),--write $(WRITE)) $(if $(AGAINST),--against $(AGAINST))
 
 BENCH_OPTIONS = $(if $(CORPUS),--corpus $(CORPUS)) $(if $(SIZES),--sizes $(SIZES)) \
 	$(if $(PEERS),--peers $(PEERS)) $(if $(WORDS),--words $(WORDS))

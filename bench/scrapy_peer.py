@@ -53,10 +53,10 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def run(web: BenchWeb, port: int, kept: Path, connections: int) -> int:
-    """Crawl the web that is served at `port`, whatever port the URLs name; give the number of pages."""
+def run(web: BenchWeb, port: int, kept: Path, connections: int, most: int) -> int:
+    """Crawl up to about `most` pages of the web at `port`, whatever port the URLs name; give their number."""
     counted = [0]
-    process = CrawlerProcess({**SETTINGS, "CONCURRENT_REQUESTS": connections})
+    process = CrawlerProcess({**SETTINGS, "CONCURRENT_REQUESTS": connections, "CLOSESPIDER_PAGECOUNT": most})
     with kept.open("wb") as file:
         process.crawl(LinkSpider, seed=web.urls()[0], kept=file, counted=counted)
         from twisted.internet import reactor
