@@ -1,5 +1,6 @@
 """Columns of own fields against their naive twins, through merges; and files that were damaged."""
 
+import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,13 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from naive.own_fields import count_values, in_range, with_words
+from naive.own_fields import count_values, in_range, matching, split_elements, with_words
 from periplus.arrays import ArrayFile, write_arrays
 from periplus.errors import CorruptFile
 from periplus.index import Index, LiveIndex, check_index, convert_value, write_schema
 from periplus.index.own_fields.field_columns import FieldColumn, column_arrays, make_column, merge_columns
 from periplus.index.own_fields.own_fields import OwnFields
-from periplus.publish import DocumentConverter
+from periplus.publish import DocumentConverter, kernels
+from periplus.query import And, QueryBudget, Scoring, match_sets, parse_filter, parse_query, plan_query
 from periplus.settings import FieldSettings, IndexSettings
 
 KEYWORD, NUMBER = FieldSettings("keyword"), FieldSettings("number")
@@ -148,3 +150,58 @@ def test_dates_are_seconds_and_columns_are_named_by_field() -> None:
     assert convert_value(FieldSettings("date"), "1970-01-02") == 86_400.0
     assert convert_value(FieldSettings("date"), "1970-01-01T01:00:00+01:00") == 0.0
     assert set(column_arrays("n", make_column(NUMBER, [1], 1))) == {"n:value"}
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(['\\"', "]", "{", ",", "[}"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(VALUES, max_size=6), st.booleans(), st.integers(1, 40), st.booleans())
+def test_elements_of_a_stream_are_those_of_the_twin(values: list[object], array: bool, cut: int, spaces: bool) -> None:
+    if not array:
+        values = [value for value in values if isinstance(value, dict)]
+    texts = [json.dumps(value, ensure_ascii=cut % 2 == 0) for value in values]
+    body = f"[{(', ' if spaces else ',').join(texts)}]" if array else "\n".join(texts)
+    found, data, where = list[str](), b"", kernels.BEFORE
+    raw, spans = body.encode() + b"\n", np.zeros((2, 2), np.int64)
+    for begin in range(0, len(raw), cut):  # as it arrives
+        data += raw[begin : begin + cut]
+        count = len(spans)
+        while count == len(spans):
+            count, done, where = kernels.scan_elements(np.frombuffer(data, np.uint8), where, spans)
+            found += [data[a:b].decode() for a, b in spans[:count].tolist()]
+            data = data[done:]
+    assert found == split_elements(body) == texts
+
+
+def test_all_matches_are_those_of_the_twin_and_incomplete_ones_are_called_so(tmp_path: Path) -> None:
+    random = np.random.default_rng(7)
+    words = ["tide", "fog", "reef", "gull", "kelp"]
+    texts = [[str(word) for word in random.choice(words, random.integers(1, 5))] for _ in range(300)]
+    write_schema(tmp_path, {"n": NUMBER})
+    convert = DocumentConverter({"n": NUMBER}).convert
+    records = [
+        convert(json.dumps({"id": n, "title": f"Page{n}", "text": " ".join(text), "n": n}).encode())
+        for n, text in enumerate(texts)
+    ]
+    with LiveIndex(tmp_path, IndexSettings(), background=False) as live:
+        live.add_batch(records[:180])
+        live.add_batch(records[180:])
+    index = Index.open(tmp_path)
+    for query, low in (("tide", 0), ("+tide +fog", 100), ("+reef +gull +kelp", 30)):
+        tree = parse_query(query).tree
+        assert tree is not None
+        plan = plan_query(index, And((tree, parse_filter(f"n:{low}..250", {"n": NUMBER}))), Scoring())
+        found, complete = match_sets(index, plan)
+        numbers = {
+            int(segment.own_fields.column("n", NUMBER).values[document])  # type: ignore[index]
+            for segment, sets in zip(index.segments, found, strict=True)
+            for document in numbers_of(sets)
+        }
+        assert complete
+        assert numbers == matching(texts, query.replace("+", "").split(), range(low, 251))
+        assert not match_sets(index, plan, QueryBudget(work=1)).complete

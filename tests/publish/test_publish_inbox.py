@@ -2,15 +2,24 @@
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from index.made_pages import visit
 from periplus.errors import BadUrl, Overloaded
 from periplus.files import lock_folder
-from periplus.index import LiveIndex, build_index
-from periplus.publish import Inbox, background_publisher, make_published_record, publish_pending
-from periplus.records import Outcome, Query
+from periplus.index import Index, LiveIndex, build_index
+from periplus.index.live import live_index
+from periplus.publish import (
+    DocumentConverter,
+    Inbox,
+    background_publisher,
+    make_published_record,
+    publish_all,
+    publish_pending,
+)
+from periplus.records import FetchRecord, Outcome, Query
 from periplus.search import Searcher
 from periplus.settings import Settings
 from periplus.store import PUBLICATION_SHARD, PageStore, shard_folder
@@ -120,3 +129,21 @@ def test_a_server_publishes_by_itself_and_lets_go_of_the_index(tmp_path: Path, m
         assert wait_for(tmp_path, "during") != []
     with lock_folder(tmp_path, "index"):
         pass
+
+
+def test_a_document_that_cannot_be_indexed_holds_up_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = live_index.document_from_record
+
+    def poisoned(record: FetchRecord, *rest: Any) -> Any:
+        if record.url.endswith("/7"):
+            raise ZeroDivisionError("poison")
+        return real(record, *rest)
+
+    monkeypatch.setattr(live_index, "document_from_record", poisoned)
+    convert, inbox = DocumentConverter({}).convert, Inbox(tmp_path)
+    inbox.add_batch([convert(b'{"id": %d, "title": "Tide %d"}' % (n, n)) for n in range(5)])
+    inbox.add_batch([convert(b'{"id": %d, "title": "Tide %d"}' % (n, n)) for n in range(5, 10)])
+    publish_all(tmp_path, Settings(), inbox)
+    assert Index.open(tmp_path / "index").documents == 9
+    assert inbox.pending_documents() == 0
+    assert [path.name.partition("-")[2] for path in (tmp_path / "inbox").glob("*.damaged")] == ["batch1.damaged"]

@@ -288,6 +288,13 @@ class Inbox:
         path.rename(path.with_suffix(".indexed"))
         self._replace_earlier(path.name)
 
+    def set_aside_documents(self, path: Path, records: Sequence[FetchRecord], error: Exception) -> None:
+        """Write documents of a batch that cannot be indexed to a file that is kept for the operator."""
+        name = batch_name(batch_number(path.name), len(records)).removesuffix(".new") + ".damaged"
+        first = f"{records[0].url[:200]}: {type(error).__name__}: {error}"
+        _LOG.error("%d documents cannot be indexed (%s). They are set aside as %s.", len(records), first, name)
+        write_atomically(self._folder / name, encode_batch(records))
+
     def remove_unchanged(self, path: Path) -> None:
         """Remove a batch whose documents were indexed and stored before, all of them as they are."""
         path.unlink(missing_ok=True)

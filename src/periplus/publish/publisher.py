@@ -73,16 +73,10 @@ def _publish_batches(live: "LiveIndex", inbox: Inbox, batches: "dict[Path, list[
     """
     if not batches:
         return 0
-    try:
-        unchanged = live.add_batch([record for records in batches.values() for record in records])
-    except (PeriplusError, OSError, MemoryError):
-        raise
-    except Exception as error:
-        for path in batches:
-            inbox.postpone(path, error)
-        batches.clear()
-        return 0
+    unchanged, failed = _add_records(live, [record for records in batches.values() for record in records])
     for path, records in batches.items():
+        if wrong := [record for record in records if record.key in failed]:
+            inbox.set_aside_documents(path, wrong, failed[wrong[0].key])
         if all(record.key in unchanged for record in records):
             inbox.remove_unchanged(path)
         else:
@@ -90,6 +84,24 @@ def _publish_batches(live: "LiveIndex", inbox: Inbox, batches: "dict[Path, list[
     count = sum(map(len, batches.values()))
     batches.clear()
     return count
+
+
+def _add_records(live: "LiveIndex", records: "list[FetchRecord]") -> "tuple[set[int], dict[int, Exception]]":
+    """Add records to an index; return the keys of those that are there already, and of those that cannot be indexed.
+
+    Where one of many raises, halves of them are tried, so that the others are indexed.
+    """
+    try:
+        return live.add_batch(records), {}
+    except (PeriplusError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        if len(records) <= 1:
+            return set(), {record.key: error for record in records}
+    middle = len(records) // 2
+    unchanged, failed = _add_records(live, records[:middle])
+    others, more = _add_records(live, records[middle:])
+    return unchanged | others, failed | more
 
 
 def publish_all(folder: Path, settings: Settings, inbox: Inbox) -> None:

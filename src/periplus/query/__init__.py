@@ -33,7 +33,7 @@ from periplus.query.matcher import (
     restrict_plan,
 )
 from periplus.query.own_fields.field_filters import extract_fields, parse_filter
-from periplus.query.own_fields.matching_sets import match_sets
+from periplus.query.own_fields.matching_sets import MatchedSets, match_sets
 from periplus.query.query_budget import QueryBudget
 from periplus.query.query_parser import ParsedQuery, parse_query
 from periplus.query.query_plan import QueryPlan, QueryWord, Scoring
@@ -79,6 +79,7 @@ __all__ = [
     "Language",
     "Link",
     "MatchAll",
+    "MatchedSets",
     "NamedRecord",
     "Near",
     "Node",

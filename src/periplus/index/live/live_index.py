@@ -1,9 +1,8 @@
 """An index that can be changed while it is searched: add, replace, delete; merged in the background.
 
-One writer, any number of readers. A change is acknowledged once it is in the journal, which survives the end of the
-process. Every `publish_seconds`, pending changes become a small segment and a new generation; the same commit empties
-the journal. Merges run in a thread of their own and end in a commit. Readers have a snapshot: they keep the generation
-that they opened. See docs/live-index.md.
+One writer, any number of readers. A change is acknowledged once it is in the journal, which survives the process. Every
+`publish_seconds`, pending changes become a small segment and a new generation; the same commit empties the journal.
+Merges run in a thread and end in a commit. Readers keep the generation that they opened. See docs/live-index.md.
 """
 
 import contextlib
@@ -153,9 +152,12 @@ class LiveIndex(contextlib.AbstractContextManager["LiveIndex"]):
         """Add records, searchable on return but in no journal; return the keys of documents that are there already."""
         with self._lock:
             unchanged = find_unchanged(records, self._segments.values(), self._pending)
-            changed = [record for record in records if record.key not in unchanged]
-            self._pending |= {record.key: document_from_record(record, self.signals) for record in changed}
-            self.publish()
+            added = {one.key: document_from_record(one, self.signals) for one in records if one.key not in unchanged}
+            with contextlib.ExitStack() as undo:  # whoever has these records tries again, perhaps with fewer
+                undo.callback(setattr, self, "_pending", dict(self._pending))
+                self._pending |= added
+                self.publish()
+                undo.pop_all()
             return unchanged
 
     def delete(self, url: str) -> None:
@@ -173,8 +175,7 @@ class LiveIndex(contextlib.AbstractContextManager["LiveIndex"]):
 
     def _has_document(self, key: int) -> bool:
         """Return whether a document with this key is in a segment, or pending."""
-        keys = np.array([key], np.uint64)
-        return key in self._pending or any(segment.has_any(keys) for segment in self._segments.values())
+        return key in self._pending or any(s.has_any(np.array([key], np.uint64)) for s in self._segments.values())
 
     def _enqueue(self, key: int, document: Document | None) -> None:
         self._pending[key] = document

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 
-__all__ = ["count_words", "gather_values", "list_documents", "mark_range", "mark_words"]
+__all__ = ["count_words", "gather_values", "mark_range", "mark_words"]
 
 _ONE = np.uint64(1)
 _SHIFT = np.uint64(6)
@@ -50,22 +50,6 @@ def count_words(
 
 
 @njit(cache=True, nogil=True)
-def list_documents(sets: Sets, documents: npt.NDArray[np.int32]) -> int:  # pragma: no cover - compiled
-    """Write the documents of a set, ascending; return how many there are."""
-    count = 0
-    for block in range(len(sets)):
-        left = sets[block]
-        number = block << 6
-        while left:
-            if left & _ONE:
-                documents[count] = number
-                count += 1
-            left >>= _ONE
-            number += 1
-    return count
-
-
-@njit(cache=True, nogil=True)
 def gather_values(
     values: npt.NDArray[np.float64], sets: Sets, out: npt.NDArray[np.float64]
 ) -> int:  # pragma: no cover - compiled
@@ -87,5 +71,4 @@ def warm() -> None:
     mark_range(values, 0.0, 1.0, sets)
     mark_words(start, words, np.ones(1, np.bool_), sets)
     count_words(start, words, sets, np.zeros(1, np.int64))
-    list_documents(sets, np.zeros(1, np.int32))
     gather_values(values, sets, np.zeros(1))

@@ -137,16 +137,18 @@ class QueryAnswerer:
         """Return an answer that needs all matches: sorted by a field, or with counts of facets."""
         collected = backend.collect(plan, query, self._settings.max_results, budget)
         timer.end_stage("collect")
+        if not collected.exact:
+            budget.skipped["documents that were not counted"] = None
         if collected.candidates is None:
             page = self._answer(backend, parsed, plan, query, timer, budget)
-            return msgspec.structs.replace(page, facets=collected.facets, total=collected.total, exact=True)
+            return msgspec.structs.replace(page, facets=collected.facets, total=collected.total, exact=collected.exact)
         results = backend.present(plan, collected.candidates, query, budget)
         timer.end_stage("present")
         return ResultPage(
             query,
             results.hits,
             collected.total,
-            exact=True,
+            exact=collected.exact,
             partial=bool(budget.skipped),
             seconds=timer.elapsed(),
             documents=backend.collection.documents,

@@ -52,6 +52,8 @@ class CollectedDocuments(NamedTuple):
     candidates: RerankedCandidates | None
     """The first results in the order of a field; None where the best come first."""
     total: int
+    exact: bool = True
+    """Whether all matches were reached within the budget of the query."""
 
 
 def collect_documents(
@@ -59,18 +61,18 @@ def collect_documents(
 ) -> CollectedDocuments:
     """Return the facets of a query, and its first results if it is sorted by a field."""
     order = parse_sort(query.sort, fields)
-    sets = match_sets(index, plan, budget)
+    sets, complete = match_sets(index, plan, budget)
     facets = count_facets(index, sets, query.facets, fields) if query.facets else ()
     total = sum(int(np.bitwise_count(own).sum()) for own in sets)
     candidates = sort_candidates(index, sets, order, limit) if order is not None else None
-    return CollectedDocuments(facets, candidates, total)
+    return CollectedDocuments(facets, candidates, total, complete)
 
 
 def find_documents(index: Index, fields: Fields, expression: str) -> list[tuple[int, str]]:
     """Return key and URL of the documents that were sent and that a filter selects."""
     plan = plan_query(index, parse_filter(expression, fields), Scoring())
     found: list[tuple[int, str]] = []
-    for segment, sets in zip(index.segments, match_sets(index, plan), strict=False):
+    for segment, sets in zip(index.segments, match_sets(index, plan).sets, strict=False):
         documents = _list(sets, segment.documents)
         documents = documents[np.asarray(segment.own_fields.content)[documents] != 0]
         keys = segment.column("key")[documents].tolist()
@@ -99,7 +101,7 @@ def _list(sets: Sets, documents: int) -> npt.NDArray[np.int32]:
 
 
 def count_facets(index: Index, sets: Sequence[Sets], names: Sequence[str], fields: Fields) -> tuple[Facet, ...]:
-    """Return for each field the most frequent values of the documents of a set with their counts, which are exact.
+    """Return for each field the most frequent values of the documents of a set with their counts.
 
     For numbers and dates, also the least and the largest. Raise `BadInput` for a field that cannot be counted.
     """
