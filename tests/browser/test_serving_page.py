@@ -30,8 +30,6 @@ SEARCH_PATHS = {
     "nothing": "search?q=nothing+here",
     "about": "about",
     "add": "add",
-    "why-not": "why-not?url=coast.example/x",
-    "settings": "settings",
     "api": "api",
     "missing": "no-such-page",
     "login": "admin",
