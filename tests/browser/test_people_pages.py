@@ -83,7 +83,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         rules = post(f"{url}api/rules", {"text": "block spam.example\nraise docs.example 5", "name": HOSTILE[:200]})[
             "id"
         ]
-        part("publisher").fail("No room: " + "x" * 300)
+        part("trending pages").fail("No room: " + "x" * 300)
         yield Site(url, keys, secret, content, rules)
 
 
