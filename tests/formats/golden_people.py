@@ -95,13 +95,17 @@ def write_published(folder: Path) -> None:
     publisher = ContentPublisher(folder, Settings().parse, lambda _: None)
     publisher.publish(Publication("Tides", "High water.", "", "When", "Pytheas", "2026-05-31", ("sea",), "en"), "key")
     publisher.publish(Publication("Film", url="http://harbour.test/film.mp4", description="Ships"))
+    for url in ("http://harbour.test/one", "http://harbour.test/two"):
+        publisher.publish(Publication("Twice", "The same text.", url))
 
 
 def read_published(folder: Path) -> Any:
     """Return the content and its metadata."""
     files = ContentFiles(folder)
     names = sorted(path.stem for path in folder.glob("published/*/*.json"))
-    return [[plain(files.find(name)), (files.read(name) or b"").decode()] for name in names]
+    found = [(plain(files.find(name)), (files.read(name) or b"").decode()) for name in names]
+    # The first edition has no other URLs.
+    return [[{k: v for k, v in known.items() if k != "other_urls" or v}, text] for known, text in found]
 
 
 def write_rules(folder: Path) -> None:

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 
 from periplus.errors import BadInput, NotOwner
 from periplus.publish import ContentPublisher, Publication
+from periplus.publish.content_files import ContentMetadata
 from periplus.publish.publication import check_date
 from periplus.records import FetchRecord, Outcome
 from periplus.settings import Settings
+from periplus.url import parse_address
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 40
 
@@ -53,6 +55,48 @@ def test_published_twice_it_is_published_once(recorder: RecordingPublisher) -> N
     assert second.metadata == first.metadata
 
 
+def publish_at(recorder: RecordingPublisher, *urls: str) -> ContentMetadata:
+    for url in urls:
+        made = recorder.publisher.publish(Publication("Tides", "High water.", url=url), "key-1").metadata
+    return made
+
+
+def outcomes(recorder: RecordingPublisher) -> dict[str, Outcome]:
+    return {record.url: record.outcome for record in recorder.records}
+
+
+def test_removing_content_removes_it_at_all_urls(recorder: RecordingPublisher) -> None:
+    made = publish_at(recorder, "https://a.test/1", "https://a.test/2", "https://a.test/3", "https://a.test/1")
+    assert (made.url, made.other_urls) == ("https://a.test/1", ("https://a.test/2", "https://a.test/3"))
+    recorder.publisher.publish(Publication("Winds", "From the north.", url="https://a.test/2"), "key-1")
+    with pytest.raises(NotOwner):
+        recorder.publisher.remove(made, "key-2")
+    recorder.publisher.remove(made, "key-1")
+    gone = [url for url, outcome in outcomes(recorder).items() if outcome is Outcome.GONE]
+    assert gone == ["https://a.test/1", "https://a.test/3"], "other content is at the second one now"
+    assert recorder.publisher.find(made.id) is None
+    assert recorder.publisher.find_url(parse_address("https://a.test/3").key) is None
+
+
+def test_removing_one_page_leaves_the_others(recorder: RecordingPublisher) -> None:
+    made = publish_at(recorder, "https://a.test/1", "https://a.test/2")
+    with pytest.raises(NotOwner):
+        recorder.publisher.remove_page(made, parse_address("https://a.test/2").key, "key-2")
+    assert recorder.publisher.remove_page(made, parse_address("https://a.test/2").key, "key-1")
+    assert outcomes(recorder) == {"https://a.test/1": Outcome.OK, "https://a.test/2": Outcome.GONE}
+    left = recorder.publisher.find(made.id)
+    assert left is not None
+    assert (left.url, left.other_urls) == ("https://a.test/1", ())
+    assert recorder.publisher.remove_page(left, parse_address("https://a.test/1").key, "key-1")
+    assert recorder.publisher.find(made.id) is None
+
+
+def test_the_urls_of_content_are_bounded(recorder: RecordingPublisher, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("periplus.publish.content_publisher._MAX_URLS", 3)
+    with pytest.raises(BadInput, match="3 URLs"):
+        publish_at(recorder, *(f"https://a.test/{n}" for n in range(4)))
+
+
 def test_the_same_text_at_two_urls_is_two_pages(recorder: RecordingPublisher) -> None:
     for url in ("", "https://a.test/1", "https://a.test/2"):
         recorder.publisher.publish(Publication("Tides", "High water.", url=url), "key-1")
@@ -61,9 +105,7 @@ def test_the_same_text_at_two_urls_is_two_pages(recorder: RecordingPublisher) ->
     assert list(state.values()) == [Outcome.GONE], "it had no URL of its own before"
     made = recorder.publisher.find_url(recorder.records[2].key)
     assert made is not None
-    recorder.publisher.forget_url(made, recorder.records[2].key, "key-1")
-    assert recorder.publisher.find_url(recorder.records[2].key) is None
-    assert recorder.publisher.find(made.id) == made
+    assert (made.url, made.other_urls) == ("https://a.test/2", ("https://a.test/1",))
 
 
 def test_published_again_it_keeps_what_is_not_said_anew(recorder: RecordingPublisher) -> None:

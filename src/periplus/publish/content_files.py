@@ -1,7 +1,7 @@
 """Published content as it was given, by the SHA-256 of its bytes, and what its publisher said about it.
 
     published/<first two digits>/<id>         the content
-    published/<first two digits>/<id>.json    {"format": 1, "id", "title", ..., "publisher", "checksum"}: its metadata
+    published/<first two digits>/<id>.json    {"format": 2, "id", "title", ..., "publisher", "checksum"}: its metadata
     published/urls/<key>                      the id of the content that a URL was published with
 
 The metadata is written after the content, and is what makes it exist: content without metadata was never acknowledged.
@@ -24,7 +24,8 @@ __all__ = ["ContentFiles", "ContentMetadata"]
 
 _FOLDER: Final = "published"
 _URLS: Final = "urls"
-_FORMAT: Final = 1
+_FORMAT: Final = 2
+"""Since 2, metadata names the other URLs that content was published at."""
 _ID: Final = re.compile(r"[0-9a-f]{64}")
 _LOCK_SECONDS: Final = 30.0
 """Seconds to wait for another process that publishes."""
@@ -47,7 +48,9 @@ class ContentMetadata(msgspec.Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     language: str = ""
     url: str
-    """The URL under which it is indexed."""
+    """The URL under which it was indexed last."""
+    other_urls: tuple[str, ...] = ()
+    """URLs under which it was indexed before, and is still."""
     name: str = ""
     """The name of the file that was uploaded, or ''."""
     publisher: str = ""
@@ -119,6 +122,12 @@ class ContentFiles:
         with disk_errors(self._folder):
             for file in (path.with_suffix(".json"), self._folder / _URLS / f"{key:016x}", path):
                 file.unlink(missing_ok=True)
+
+    def rewrite(self, metadata: ContentMetadata) -> None:
+        """Replace the metadata of content."""
+        write_atomically(
+            self._path(metadata.id).with_suffix(".json"), encode_json(msgspec.structs.replace(metadata, format=_FORMAT))
+        )
 
     def remove_url(self, key: int) -> None:
         """Remove what says which content a URL was published with, by the fingerprint of the URL."""

@@ -19,6 +19,7 @@ __all__ = ["ContentPublisher", "Publication", "PublishedContent"]
 
 _LINK_TYPE: Final = "text/uri-list"
 """The type of content that is nothing but a URL: what is there is described, and not fetched."""
+_MAX_URLS: Final = 1_000
 _KEPT: Final = ("title", "description", "author", "date", "tags", "language")
 """Fields that keep their value when content is published again without one."""
 
@@ -93,7 +94,7 @@ class ContentPublisher:
                 kind=_indexed_type(content.type),
                 identifier=identifier,
             )
-            metadata = msgspec.structs.replace(metadata, url=record.url)
+            metadata = msgspec.structs.replace(metadata, url=record.url, other_urls=_other_urls(before, record.url))
             at_url = self._files.find_url(record.key)
             _check_owner(at_url, publisher, owns_all)
             if before is not None and msgspec.structs.replace(metadata, updated=before.updated) == before:
@@ -132,17 +133,36 @@ class ContentPublisher:
         return self._files.find_url(key)
 
     def remove(self, metadata: ContentMetadata, publisher: str = "", owns_all: bool = False) -> None:
-        """Remove published content from the folder and the index; raise `NotOwner` if it is somebody else's."""
+        """Remove published content and all pages of it; raise `NotOwner` if it is somebody else's."""
         _check_owner(metadata, publisher, owns_all)
         with self._files.changing():
+            for url in metadata.other_urls:
+                key = parse_address(url).key
+                at_url = self._files.find_url(key)
+                if at_url is not None and at_url.id == metadata.id:  # other content may have replaced it there
+                    self._withdraw(url)
+                    self._files.remove_url(key)
             self._withdraw(metadata.url)
             self._files.remove(metadata, parse_address(metadata.url).key)
 
-    def forget_url(self, metadata: ContentMetadata, key: int, publisher: str = "", owns_all: bool = False) -> None:
-        """Forget that content was published at a URL besides its own; raise `NotOwner` if it is somebody else's."""
+    def remove_page(self, metadata: ContentMetadata, key: int, publisher: str = "", owns_all: bool = False) -> bool:
+        """Remove one page of published content, by the fingerprint of its URL; return whether its URL is known.
+
+        The content stays as long as it is at another URL. Raise `NotOwner` if it is somebody else's.
+        """
+        urls = (*metadata.other_urls, metadata.url)
+        url = next((url for url in urls if parse_address(url).key == key), "")
+        left = [other for other in urls if other != url]
+        if not left:
+            self.remove(metadata, publisher, owns_all)
+            return True
         _check_owner(metadata, publisher, owns_all)
         with self._files.changing():
+            if url:
+                self._withdraw(url)
+                self._files.rewrite(msgspec.structs.replace(metadata, url=left[-1], other_urls=tuple(left[:-1])))
             self._files.remove_url(key)
+        return bool(url)
 
     def _withdraw(self, url: str) -> None:
         address = parse_address(url)
@@ -199,6 +219,17 @@ def _merge(
         created=before.created if before else now,
         updated=now,
     )
+
+
+def _other_urls(before: ContentMetadata | None, url: str) -> tuple[str, ...]:
+    """Return the URLs, besides a new one, that content stays at; raise `BadInput` if they are too many."""
+    if before is None:
+        return ()
+    known = [*before.other_urls, before.url]
+    others = tuple(dict.fromkeys(other for other in known if other != url and f"://{PUBLISHED_HOST}/" not in other))
+    if len(others) >= _MAX_URLS:
+        raise BadInput(f"This was published at {len(others):,} URLs already.", "Remove it first.")
+    return others
 
 
 def _indexed_type(kind: str) -> str:

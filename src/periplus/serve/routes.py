@@ -66,7 +66,7 @@ _WRITES: Final = (
         "DELETE",
         "/api/publish/{id}",
         "writes.unpublish",
-        "Remove a published page",
+        "Remove published content and all its pages, by its id, or one page, by its key",
         ("publish",),
         "publish",
         parameters=(

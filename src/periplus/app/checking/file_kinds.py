@@ -187,7 +187,7 @@ FILE_KINDS: Final = (
     FileKind("inbox", "inbox/*.damaged", "wrong: set aside", "never", "none"),
     FileKind("inbox", "inbox/*.replaced", "a later version of the page is indexed", "never", "none"),
     FileKind("other", "published/urls/*", "none: an id", _READ, "the URL may be published by others"),
-    FileKind("other", "published/*/*.json", _JSON, _READ, "the content has to be published again", is_json(1, 1)),
+    FileKind("other", "published/*/*.json", _JSON, _READ, "the content has to be published again", is_json(2, 1)),
     FileKind(
         "other", "published/*/*", "all bytes: its name", _READ, "the content has to be published again",
         _check_content,

@@ -195,7 +195,7 @@ class _FolderActions:
             return ""
 
     def unpublish(self, identifier: str, publisher: "Publisher | None" = None) -> None:
-        """Remove a published page, by the id that publishing it returned, or by the key of its cached copy."""
+        """Remove all pages of published content, by its id, or one page, by the key of its cached copy."""
         from periplus.errors import BadInput
         from periplus.records import FetchRecord, Outcome
         from periplus.url import parse_address
@@ -204,10 +204,12 @@ class _FolderActions:
         key = 0 if by_content else int(identifier, 16)
         content = self._contents.find(identifier) if by_content else self._contents.find_url(key)
         if content is not None:
-            if by_content or parse_address(content.url).key == key:
-                self._contents.remove(content, *(publisher or ("", False)))
+            who = publisher or ("", False)
+            if by_content:
+                self._contents.remove(content, *who)
                 return
-            self._contents.forget_url(content, key, *(publisher or ("", False)))
+            if self._contents.remove_page(content, key, *who):
+                return
         page = None if by_content else self._inbox.find_record(key) or self._searcher.cached_page(key)
         if page is None:
             raise BadInput("There is no such page.", "Give the id that publishing it returned.")
