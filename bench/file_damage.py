@@ -54,6 +54,7 @@ APPENDED = (
     "popular/marks-*.log",
     "judgements.jsonl",
     "clicks.jsonl",
+    "changes*.jsonl",
     "quality/history.jsonl",
 )
 """Logs whose length nothing else records: cut between two records, they are as they were before the last one."""
