@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.files import disk_errors
+from periplus.index.builder.memory_trim import trim_heap
 from periplus.index.builder.spool import Spool
 from periplus.index.document_fields import Document, Field
 from periplus.index.kernels import forward_index
@@ -27,6 +28,9 @@ __all__ = ["BufferedDocuments", "SegmentBuilder", "TokenizedBatch", "tokenize_ba
 
 _SPILL_SHARE: Final = 8
 """Tokens, texts and media are each spooled to a file beyond this part of the memory of a build."""
+
+_TRIM_BYTES: Final = 32 << 20
+"""Bytes of texts after which memory that batches left is given back."""
 
 AnyArray = npt.NDArray[Any]
 Columns = dict[str, AnyArray]
@@ -173,6 +177,7 @@ class SegmentBuilder:
         self.words, self.terms = WordTable(), WordTable()
         """All words so far, and the terms that they are indexed as."""
         self.documents = 0
+        self._untrimmed = 0
         self._term_of_word: list[npt.NDArray[np.int32]] = []
         self._columns: dict[str, list[AnyArray]] = {}
         self._hosts: dict[str, int] = {}
@@ -210,6 +215,10 @@ class SegmentBuilder:
         for name, column in columns.items():
             self._columns.setdefault(name, []).append(column)
         self.documents += len(columns["key"])
+        self._untrimmed += len(batch.data)
+        if self._untrimmed > _TRIM_BYTES:
+            self._untrimmed = 0
+            trim_heap()
 
     def buffered(self) -> BufferedDocuments:
         """Return all documents; their arrays are valid until the builder is closed."""
@@ -229,6 +238,18 @@ class SegmentBuilder:
             PassageRows(signs, columns["passages"]),
             self._own_fields.array(),
         )
+
+    def release_words(self) -> None:
+        """Forget the words: they take much memory, and nothing but postings and titles needs them."""
+        self.words, self.terms = WordTable(), WordTable()
+        self._term_of_word.clear()
+
+    def release_documents(self) -> None:
+        """Forget all documents, which must not be used any more."""
+        self._urls, self._titles = bytearray(), bytearray()
+        self._columns.clear()
+        self._hosts.clear()
+        self.__exit__()
 
     def term_of_word(self) -> npt.NDArray[np.int32]:
         """Return the number of the term of each word."""

@@ -73,6 +73,7 @@ def finish_segment(
     statistics = _write_postings(builder, texts, collection or folder_statistics(folder.parent))
     columns = {name: documents.columns[name][rows] for name in _COLUMN_ORDER if name in documents.columns}
     columns["title_key"] = title_keys(builder.words, builder.terms, builder.term_of_word(), texts)
+    builder.release_words()
     columns["length"] = texts.lengths.sum(axis=0, dtype=np.int64)
     del texts
     _write_columns(folder, documents, columns, rows)
@@ -80,16 +81,20 @@ def finish_segment(
     _write_text(folder, documents, rows)
     trim_heap()
     write_words(folder, statistics, _link_texts(documents, rows))
-    write_names(folder)
     sizes = documents.columns["media_size"]
     write_extras(
         folder, read_media(documents.media, _starts(sizes)[rows], sizes[rows]), documents.columns["news"][rows]
     )
     write_static_vectors(folder, select_passages(documents.passages, rows))
     _write_own_fields(folder, documents, rows)
+    count = len(rows)
+    del documents, rows, sizes, statistics
+    builder.release_documents()
+    trim_heap()
+    write_names(folder)  # It reads what is written, and takes memory itself.
     with disk_errors(folder):
         sync_folder(folder.parent)
-    return len(rows)
+    return count
 
 
 def _select_rows(keys: npt.NDArray[np.uint64], withdrawn: Iterable[int]) -> Numbers:
@@ -102,10 +107,9 @@ def _select_rows(keys: npt.NDArray[np.uint64], withdrawn: Iterable[int]) -> Numb
 
 def _order_rows(documents: BufferedDocuments, rows: Numbers) -> Numbers:
     """Order documents for dynamic pruning: by tier of static rank, best first, then host and URL."""
-    begin, sizes, raw = _starts(documents.columns["url_size"]), documents.columns["url_size"], documents.urls.tobytes()
-    spans = zip(begin[rows].tolist(), sizes[rows].tolist(), strict=True)
-    urls = [raw[at : at + size] for at, size in spans]
-    by_url = np.array(sorted(range(len(urls)), key=urls.__getitem__), np.int64)
+    sizes = documents.columns["url_size"]
+    begin = _starts(sizes)[rows]
+    by_url = sort_strings(documents.urls, begin, begin + sizes[rows])
     tiers = segment_writer.choose_tiers(documents.columns["static"][rows])
     hosts = _sorted_ranks(documents.hosts)[documents.columns["host"][rows]]
     return rows[by_url[np.lexsort((hosts[by_url], tiers[by_url]))]]

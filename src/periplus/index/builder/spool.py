@@ -33,6 +33,7 @@ class Spool:
         self._pieces.clear()
         if self._file is not None:
             self._file.close()
+            self._file = None
             self._path.unlink(missing_ok=True)
 
     def add(self, piece: bytes | memoryview) -> None:
