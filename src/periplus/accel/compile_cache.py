@@ -24,7 +24,15 @@ from periplus.accel.lazy_loading import install_lazy_loading
 from periplus.accel.private_folder import is_private, make_private
 from periplus.settings_section import cache_folder
 
-__all__ = ["FOLDER", "StampedLocator", "fingerprint", "fingerprint_all", "install_cache", "kernel_sources"]
+__all__ = [
+    "FOLDER",
+    "StampedLocator",
+    "fingerprint",
+    "fingerprint_all",
+    "install_cache",
+    "kernel_sources",
+    "reached_modules",
+]
 
 _ACCEL: Final = Path(__file__).parent
 _PACKAGE: Final = _ACCEL.parent
@@ -112,8 +120,8 @@ def imported(source: bytes) -> set[str]:
     return names
 
 
-def fingerprint(name: str, sources: Mapping[str, bytes]) -> str:
-    """Return the fingerprint of a module and of all that it imports, however indirectly."""
+def reached_modules(name: str, sources: Mapping[str, bytes]) -> set[str]:
+    """Return a module and all that it imports, however indirectly."""
     reached: set[str] = set()
     waiting = [name]
     while waiting:
@@ -121,8 +129,13 @@ def fingerprint(name: str, sources: Mapping[str, bytes]) -> str:
         if module not in reached and module in sources:
             reached.add(module)
             waiting += imported(sources[module])
+    return reached
+
+
+def fingerprint(name: str, sources: Mapping[str, bytes]) -> str:
+    """Return the fingerprint of a module and of all that it imports, however indirectly."""
     digest = hashlib.blake2b(digest_size=16)
-    for module in sorted(reached):
+    for module in sorted(reached_modules(name, sources)):
         digest.update(module.encode() + b"\0" + hashlib.blake2b(sources[module]).digest())
     return digest.hexdigest()
 

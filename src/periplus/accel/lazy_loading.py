@@ -5,19 +5,26 @@ that other kernels might inline. Nearly all starts compile nothing, and that pre
 is deferred until something has to be compiled; Numba itself imports the library of functions then.
 """
 
+import itertools
+import os
 import sys
+from functools import partial
 from typing import Any, Final
 
 import llvmlite.binding as llvm
 import numba
-from numba.core import codegen, dispatcher, environment
+from numba.core import bytecode, codegen, dispatcher, environment
 from numba.core.caching import FunctionCache
 from numba.core.runtime import rtsys
 
-__all__ = ["LazyCache", "LoadedLibrary", "install_lazy_loading"]
+from periplus.accel.cache_entries import save_entry
+from periplus.accel.reference_pruning import install_reference_pruning
+
+__all__ = ["LazyCache", "LoadedLibrary", "install_lazy_loading", "is_supported"]
 
 _SUPPORTED_NUMBA: Final = (0, 68)
-"""The version of Numba whose internals this relies on. With any other, kernels are loaded by Numba itself, slower."""
+"""The version of Numba whose internals this relies on. With any other, kernels are loaded and saved by Numba itself:
+slower, and compiled by one process."""
 
 
 class LazyCache(FunctionCache):  # type: ignore[misc]
@@ -32,6 +39,7 @@ class LazyCache(FunctionCache):  # type: ignore[misc]
         if waiting is None:
             raise AttributeError(name)
         super().__init__(waiting)
+        self._cache_file.save = partial(save_entry, self._cache_file)
         return getattr(self, name)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -91,10 +99,20 @@ _REBUILD_ENV: Final = environment._rebuild_env
 _rebuild_env.__module__, _rebuild_env.__qualname__ = _REBUILD_ENV.__module__, _REBUILD_ENV.__qualname__
 
 
+def is_supported() -> bool:
+    """Return whether compiled code is loaded and saved in this way: only then may several processes compile at once."""
+    supported: bool = numba.version_info.short == _SUPPORTED_NUMBA
+    return supported
+
+
 def install_lazy_loading() -> None:
     """Have Numba load compiled code in this way, if its version is supported."""
-    if numba.version_info.short != _SUPPORTED_NUMBA:
+    if not is_supported():
         return
+    # Numba counts the functions that it compiles, and names their code after the count. Code of several processes is
+    # loaded into one, where a name must not mean two functions: so each begins somewhere else.
+    bytecode.FunctionIdentity._unique_ids = itertools.count(int.from_bytes(os.urandom(5), "big") + 1)
+    install_reference_pruning()
     vars(dispatcher)["FunctionCache"] = LazyCache
     environment._rebuild_env = _rebuild_env
     codegen.JITCodeLibrary._unserialize = LoadedLibrary._unserialize

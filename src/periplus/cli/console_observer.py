@@ -116,11 +116,12 @@ class _LiveObserver:
 
 def _make_bars() -> Any:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=_BAR_WIDTH),
+        TaskProgressColumn(text_format_no_percentage=""),
         TextColumn("{task.completed:,.0f}"),
         TimeElapsedColumn(),
     )
