@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-crawl-equality bench-traps bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-frontier bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-pagerank-shards bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-sandbox bench-bombs bench-cluster-answers bench-cluster-crawl bench-partitioning bench-scale scale-page bench-cluster-serving demo-cluster demo-sites bench-cluster bench-cluster-kills bench-geo bench-sites bench-agents bench-docs-crawl bench-documents bench-rules
+.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-crawl-equality bench-traps bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-frontier bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-pagerank-shards bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures wheel audit sbom lock clean bench-sandbox bench-bombs bench-cluster-answers bench-cluster-crawl bench-partitioning bench-scale scale-page bench-cluster-serving demo-cluster demo-sites bench-cluster bench-cluster-kills bench-geo bench-sites bench-agents bench-docs-crawl bench-documents bench-rules
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -262,6 +262,9 @@ pictures: setup ## regenerate docs/pictures from the demo, in chromium
 
 audit: $(DEV_READY) ## look for known vulnerabilities in the locked packages; without a network, say so
 	@$(BIN)/python scripts/audit.py
+
+wheel: $(RUN_READY) ## build a wheel with compiled kernels for this kind of machine into dist/ (TARGET=x86-64-v3, native)
+	@$(BIN)/python scripts/build_wheel.py $(if $(TARGET),--target $(TARGET))
 
 sbom: $(DEV_READY) ## write the bill of materials of the default install, CycloneDX JSON, to build/ (GROUPS='run dev')
 	@$(BIN)/python scripts/sbom.py build/periplus.cdx.json $(or $(GROUPS),run)

@@ -22,7 +22,7 @@ from periplus.accel.compile_cache import FOLDER, fingerprint_all, kernel_sources
 from periplus.accel.lazy_loading import is_supported
 from periplus.accel.parallel_compilation import compile_modules, count_processes
 
-__all__ = ["cache_folder", "is_compiled", "warm_up"]
+__all__ = ["cache_folder", "is_compiled", "take_precompiled", "warm_up"]
 
 _STAGE: Final = "compiling kernels"
 _TURN: Final = "compiling.lock"
@@ -64,6 +64,20 @@ def warm_up(
         _remove_stale()
         _complete_marker().touch()
     return True
+
+
+def take_precompiled() -> str:
+    """Take over the kernels that the package was built with; return why that is not possible, or an empty string."""
+    from periplus.accel.precompiled import take_over
+
+    if numba.config.BOUNDSCHECK:
+        return "kernels that check bounds are compiled here"
+    with compiling_turn(FOLDER, is_compiled, lambda done, total: None) as tell:
+        obstacle = "" if tell is None else take_over(FOLDER)
+        if tell is not None and not obstacle:
+            _remove_stale()
+            _complete_marker().touch()
+    return obstacle
 
 
 def _compile_all(processes: int, tell: Callable[[int, int], None]) -> None:

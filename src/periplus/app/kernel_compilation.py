@@ -6,10 +6,15 @@ __all__ = ["compile_kernels"]
 
 
 def compile_kernels(observer: Observer = SILENT) -> None:
-    """Compile every kernel that is not in the cache; this takes a minute or so on each machine, once."""
-    from periplus.accel import is_compiled, warm_up
+    """Compile every kernel that is not in the cache; this takes a minute or so on each machine, once.
+
+    Kernels that the package was built with are taken over instead, if they fit this machine.
+    """
+    from periplus.accel import is_compiled, take_precompiled, warm_up
 
     if is_compiled():
         return
-    observer.message("First start: compiling the kernels, once, on all cores")
-    warm_up(observer.progress)
+    obstacle = take_precompiled()
+    if obstacle:
+        observer.message(f"First start: compiling the kernels, once, on all cores ({obstacle})")
+        warm_up(observer.progress)
