@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-crawl-equality bench-traps bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-frontier bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-pagerank-shards bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures wheel audit sbom lock clean bench-sandbox bench-bombs bench-cluster-answers bench-cluster-crawl bench-partitioning bench-scale scale-page bench-cluster-serving demo-cluster demo-sites bench-cluster bench-cluster-kills bench-geo bench-sites bench-agents bench-docs-crawl bench-documents bench-rules
+.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-crawl-equality bench-traps bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-first-start bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-frontier bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-pagerank-shards bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures wheel audit sbom lock clean bench-sandbox bench-bombs bench-cluster-answers bench-cluster-crawl bench-partitioning bench-scale scale-page bench-cluster-serving demo-cluster demo-sites bench-cluster bench-cluster-kills bench-geo bench-sites bench-agents bench-docs-crawl bench-documents bench-rules
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -158,6 +158,9 @@ bench-starts: $(DEV_READY) ## starts of the server with 1, 2 and 4 processes, ea
 bench-findable: $(DEV_READY) ## every page found by its title and by its own words, in mixed languages (CORPUS=file[:label] MAJORITY=file ROUNDS=3)
 	@$(BIN)/python bench/findable.py $(foreach file,$(CORPUS),--corpus $(file)) $(if $(MAJORITY),--majority $(MAJORITY)) \
 		--rounds $(or $(ROUNDS),3)
+
+bench-first-start: $(DEV_READY) ## from a wheel to the first result in a new virtual environment, with kernels compiled there or before (WHEEL= ARGS=)
+	@$(BIN)/python bench/first_start.py $(if $(WHEEL),--wheel $(WHEEL)) $(ARGS)
 
 bench-hostile-queries: $(DEV_READY) ## worst-case queries beside ordinary ones over HTTP (FOLDER= CORPUS= QUERIES= HOSTILE=2000 RATE=40 WORKERS=1)
 	@$(BIN)/python bench/hostile_queries.py $(if $(FOLDER),--folder $(FOLDER)) $(if $(CORPUS),--corpus $(CORPUS)) \

@@ -1,4 +1,4 @@
-"""The systemd unit: what it promises is in it, and systemd's own judgement of it."""
+"""The systemd unit and the container: what they promise is in them, and systemd's own judgement of the unit."""
 
 import re
 import shutil
@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 UNIT = Path(__file__).resolve().parents[1] / "packaging" / "periplus.service"
 MAX_EXPOSURE = 2.0
@@ -57,3 +58,22 @@ def test_systemd_judges_the_unit() -> None:
     if judged is None:
         pytest.skip(f"systemd-analyze judges no files: {done.stderr.strip()[:100]}")
     assert float(judged[1]) <= MAX_EXPOSURE
+
+
+def test_the_container_runs_as_nobody_in_particular_and_copies_what_exists() -> None:
+    root = UNIT.parents[1]
+    lines = (UNIT.parent / "Containerfile").read_text("utf-8").splitlines()
+    assert "USER periplus" in lines[lines.index("FROM debian:12-slim") :]
+    scripts = re.findall(r"scripts/\w+\.py", "\n".join(lines))
+    assert scripts
+    assert all((root / script).exists() for script in scripts)
+
+
+def test_the_composition_gives_no_rights_and_bounds_memory() -> None:
+    composition = yaml.safe_load((UNIT.parent / "compose.yaml").read_text("utf-8"))
+    service = composition["services"]["periplus"]
+    assert (UNIT.parent / service["build"]["context"] / service["build"]["dockerfile"]).exists()
+    assert (service["cap_drop"], service["read_only"]) == (["ALL"], True)
+    assert all(port.startswith("127.0.0.1:") for port in service["ports"])
+    assert int(service["environment"]["PERIPLUS_LIMITS_MEMORY_MB"]) < int(service["mem_limit"].removesuffix("m"))
+    assert {volume.partition(":")[0] for volume in service["volumes"]} == set(composition["volumes"])

@@ -85,9 +85,11 @@ def compile_modules(
                 report(min(len(compiled), len(every) - 1), len(every))
                 for key, _ in selector.select():
                     sign, _, name = key.data.stdout.readline().decode().strip().partition(" ")
-                    compiled |= every & ({name} if sign == "+" else kernels_of(name, sources.get(name, b"")))
                     if sign == "+":
+                        compiled |= every & {name}
                         continue
+                    for one in reached_modules(name, sources):  # what they call is compiled, too
+                        compiled |= kernels_of(one, sources[one])
                     if sign == "=" and waiting:
                         give_module(key.data)
                         continue
