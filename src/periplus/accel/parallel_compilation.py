@@ -105,14 +105,14 @@ def compile_modules(
 
 def _start_worker() -> Any:
     """Return a process that waits for names of modules; None if there can be none."""
-    path = os.pathsep.join(filter(None, (str(_PACKAGE.parent), os.environ.get("PYTHONPATH"))))
+    # The same package, wherever this process has it from.
+    command = f"import sys; sys.path.insert(0, {str(_PACKAGE.parent)!r}); {COMMAND}"
     try:
         return subprocess.Popen(
-            [sys.executable, "-c", COMMAND],
+            [sys.executable, "-c", command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=os.environ | {"PYTHONPATH": path},
             bufsize=0,
         )
     except (OSError, ValueError):
