@@ -120,7 +120,7 @@ def _start_worker() -> Any:
 
 
 def _tell(worker: Any, name: str) -> None:
-    """Give a process its next module; if it has died, its output ends, which is noticed there."""
+    """Send a process the name of its next module; if it has died, its output ends, which is noticed there."""
     try:
         worker.stdin.write(f"{name}\n".encode())
     except BrokenPipeError:
@@ -128,7 +128,7 @@ def _tell(worker: Any, name: str) -> None:
 
 
 def _end(worker: Any) -> None:
-    """Let a process end that has nothing more to do."""
+    """Stop a process that has nothing more to do."""
     worker.stdin.close()
     worker.wait()
     worker.stdout.close()

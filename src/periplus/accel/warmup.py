@@ -67,7 +67,7 @@ def warm_up(
 
 
 def take_precompiled() -> str:
-    """Take over the kernels that the package was built with; return why that is not possible, or an empty string."""
+    """Copy the kernels that the package was built with; return why that is not possible, or an empty string."""
     from periplus.accel.precompiled import take_over
 
     if numba.config.BOUNDSCHECK:
