@@ -1,4 +1,4 @@
-"""Make docs/pictures from `periplus demo`: its crawl view in a terminal, and a page of results in Chromium.
+"""Make docs/pictures from `periplus demo`: its crawl view in a terminal, and fourteen pages in Chromium.
 
 The demo runs in a pseudo-terminal, so that the live view is the one that people see. Its seed fixes the web; rates and
 times differ from run to run.
@@ -28,13 +28,28 @@ from typing import Any, Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 PICTURES: Final = ROOT / "docs" / "pictures"
-MAX_BYTES: Final = 150_000
+MAX_BYTES: Final = 60_000
 COLUMNS, ROWS = 96, 30
 QUERY: Final = "lighthouse keeper fog signal"
 DEMO_SECONDS: Final = 300.0
 SHARE_OF_FRAMES: Final = 0.7
 """Which frame of the live view is shown: one in which most of the crawl is done."""
-COLOURS: Final = (256, 128, 64, 32)
+COLOURS: Final = (64, 32, 16)
+WORDS: Final = QUERY.replace(" ", "+")
+DESK, PHONE = (1080, 680), (390, 844)
+PAGES: Final = {
+    "landing": "",
+    "results": f"search?q={WORDS}",
+    "card": "search?q=lighthouse",
+    "media": f"search?q={WORDS}&tab=media",
+    "news": f"search?q={WORDS}&tab=news",
+    "no-results": "search?q=zzyzxqv",
+    "corrected": "search?q=lighthose+keeper",
+    "why": f"search?q={WORDS}&explain=2",
+    "rules": "rules",
+    "settings": "settings",
+}
+"""Pages that need nothing but their address."""
 WINDOW: Final = """<!doctype html><meta charset="utf-8"><style>
 body { margin: 0; display: inline-block; background: #10161C; }
 .bar { background: #26313A; height: 30px; display: flex; gap: 8px; align-items: center; padding: 0 12px; }
@@ -50,24 +65,64 @@ _CONTROL = re.compile(r"\x1b\[\?\d+[hl]|\x1b\[\d*[ABCDGJK]|\r")
 
 
 def main() -> int:
-    """Make both pictures."""
+    """Make all pictures."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
         sys.stderr.write("Pictures need chromium: apt install chromium\n")
         return 1
     PICTURES.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder, demo(Path(folder)) as (output, address), browser(chromium) as tab:
+    with tempfile.TemporaryDirectory() as folder, demo(Path(folder)) as output, browser(chromium) as tab:
+        with server(Path(folder)) as everything:
+            take_pages(tab, everything, Path(folder))
+        if len(live_frames(output)) < 2:
+            sys.stderr.write("The crawl was over before its view was drawn: crawl.png stays as it is.\n")
+            return 0
+        tab.set_viewport_size({"width": DESK[0], "height": DESK[1]})
         tab.set_content(WINDOW % {"columns": COLUMNS, "text": terminal_html(output)})
         save(tab.locator("body").screenshot(), PICTURES / "crawl.png")
-        tab.goto(f"{address}search?q={QUERY.replace(' ', '+')}")
-        tab.wait_for_timeout(500)
-        save(tab.screenshot(), PICTURES / "results.png")
     return 0
 
 
+def take_pages(tab: Any, address: str, folder: Path) -> None:
+    """Take the pictures of all pages: those for everybody, then those with a key, then a phone."""
+    from periplus.serve import ApiKeys
+
+    secret = ApiKeys(folder).add("operator", "admin")
+    for name, path in PAGES.items():
+        take(tab, address + path, name)
+    tab.goto(f"{address}search?q={WORDS}")
+    tab.goto(address.rstrip("/") + tab.locator('a[href^="/cached/"]').first.get_attribute("href"))
+    take(tab, tab.url, "cached")
+    for path in ("publish", "admin"):
+        wait_for_key(tab, address + path, secret)
+        take(tab, address + path, path)
+    tab.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+    take(tab, f"{address}search?q={WORDS}", "phone")
+
+
+def wait_for_key(tab: Any, url: str, secret: str) -> None:
+    """Sign in; the server reads new keys within a second or two."""
+    ends = time.monotonic() + DEMO_SECONDS
+    while time.monotonic() < ends:
+        tab.goto(url)
+        tab.fill("#key", secret)
+        tab.press("#key", "Enter")
+        tab.wait_for_load_state()
+        if not tab.locator("#key").count():
+            return
+    raise SystemExit(f"Nobody could sign in at {url}.")
+
+
+def take(tab: Any, url: str, name: str) -> None:
+    """Take the picture of one page."""
+    tab.goto(url)
+    tab.wait_for_timeout(3_000 if name == "admin" else 300)
+    save(tab.screenshot(), PICTURES / f"{name}.png")
+
+
 @contextlib.contextmanager
-def demo(folder: Path) -> Iterator[tuple[str, str]]:
-    """Run the demo in a pseudo-terminal; yield what it wrote until it served, and its address."""
+def demo(folder: Path) -> Iterator[str]:
+    """Run the demo in a pseudo-terminal; yield what it wrote until it served."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
     port = free_port()
@@ -79,7 +134,7 @@ def demo(folder: Path) -> Iterator[tuple[str, str]]:
     os.close(theirs)
     try:
         address = f"http://127.0.0.1:{port}/"
-        yield read_until_served(process, ours, address), address
+        yield read_until_served(process, ours, address)
     finally:
         process.send_signal(signal.SIGINT)
         with contextlib.suppress(OSError):  # a pseudo-terminal whose other end is closed reads as an error
@@ -87,6 +142,24 @@ def demo(folder: Path) -> Iterator[tuple[str, str]]:
                 pass
         process.wait()
         os.close(ours)
+
+
+@contextlib.contextmanager
+def server(folder: Path) -> Iterator[str]:
+    """Serve the pages of the demo with all that a server offers: rules, publishing, the admin page."""
+    address = f"http://127.0.0.1:{(port := free_port())}/"
+    command = [str(Path(sys.executable).parent / "periplus"), "serve", "--folder", str(folder), "--port", str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        ends = time.monotonic() + DEMO_SECONDS
+        while not answers(address):
+            if process.poll() is not None or time.monotonic() > ends:
+                raise SystemExit("The server of the pages does not answer.")
+            time.sleep(0.2)
+        yield address
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait()
 
 
 def free_port() -> int:
@@ -116,12 +189,12 @@ def answers(address: str) -> bool:
 
 @contextlib.contextmanager
 def browser(chromium: str) -> Iterator[Any]:
-    """Open a tab, light and twice as dense as usual."""
+    """Open a tab with light colours."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as play:
         program = play.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--force-color-profile=srgb"])
-        yield program.new_page(viewport={"width": 1080, "height": 680}, device_scale_factor=2, color_scheme="light")
+        yield program.new_page(viewport={"width": DESK[0], "height": DESK[1]}, color_scheme="light")
         program.close()
 
 
