@@ -1,4 +1,4 @@
-"""Make docs/pictures from `periplus demo`: its crawl view in a terminal, and fourteen pages in Chromium.
+"""Make docs/pictures from `periplus demo`: its crawl view in a terminal, and pages of all kinds in Chromium.
 
 The demo runs in a pseudo-terminal, so that the live view is the one that people see. Its seed fixes the web; rates and
 times differ from run to run.
@@ -40,7 +40,6 @@ DESK, PHONE = (1080, 680), (390, 844)
 PAGES: Final = {
     "landing": "",
     "results": f"search?q={WORDS}",
-    "card": "search?q=lighthouse",
     "media": f"search?q={WORDS}&tab=media",
     "news": f"search?q={WORDS}&tab=news",
     "no-results": "search?q=zzyzxqv",
@@ -72,8 +71,9 @@ def main() -> int:
         return 1
     PICTURES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, demo(Path(folder)) as output, browser(chromium) as tab:
-        with server(Path(folder)) as everything:
-            take_pages(tab, everything, Path(folder))
+        data = Path(folder) / "demo"
+        with server(data) as address:
+            take_pages(tab, address, data)
         if len(live_frames(output)) < 2:
             sys.stderr.write("The crawl was over before its view was drawn: crawl.png stays as it is.\n")
             return 0

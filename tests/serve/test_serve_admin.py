@@ -113,6 +113,7 @@ def world(tmp_path: Path) -> World:
 def test_a_crawl_is_started_with_seeds_and_limits(world: World) -> None:
     assert 'value="start"' in world.show("/admin")
     assert 'value="pause"' not in world.show("/admin"), "only what makes sense is offered"
+    assert '<span id="live-rate">0.0</span>' in world.show("/admin"), "the last rate of a crawl that has ended is over"
     fields = {"seeds": "a.test/x\n\n  http://b.test/ ", "pages": "50", "minutes": "2.5", "scope": "host", "depth": ""}
     assert world.submit("/admin/crawl", word="start", **fields).status == 303
     limits = CrawlLimits(pages=50, minutes=2.5, scope="host")

@@ -74,7 +74,9 @@ class AdminHandlers:
 
     def _crawl_status(self) -> dict[str, Any]:
         control = self._actions.crawl
-        return NO_CRAWL | (control.status() if control else {})
+        status = NO_CRAWL | (control.status() if control else {})
+        # The figures of a crawl that has ended are its last ones.
+        return status if status["running"] else {**status, "rate": 0.0, "busy": 0}
 
     async def page(self, request: Request) -> Response:
         """Show the panels."""
