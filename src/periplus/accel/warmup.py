@@ -20,7 +20,7 @@ import numba
 
 from periplus.accel.compile_cache import FOLDER, fingerprint_all, kernel_sources
 from periplus.accel.lazy_loading import is_supported
-from periplus.accel.parallel_compilation import compile_modules, count_processes
+from periplus.accel.parallel_compilation import compile_modules, count_processes, kernels_of
 
 __all__ = ["cache_folder", "is_compiled", "take_precompiled", "warm_up"]
 
@@ -85,10 +85,11 @@ def _compile_all(processes: int, tell: Callable[[int, int], None]) -> None:
     sources = kernel_sources()
     names = sorted(name for name, source in sources.items() if b"\ndef warm()" in source)
     left = compile_modules(names, sources, processes, tell) if processes > 1 and is_supported() else names
+    total = sum(len(kernels_of(name, source)) for name, source in sources.items())
     for number, name in enumerate(left):
-        tell(number, len(left))
+        tell(total * number // len(left), total)
         import_module(f"periplus.{name}").warm()
-    tell(len(names), len(names))
+    tell(total, total)
 
 
 @contextlib.contextmanager
