@@ -24,6 +24,7 @@ import numpy as np
 from periplus.accel import warm_up
 from periplus.hashing import fingerprint
 from periplus.store import compress, decompress
+from periplus.store.warc import warc_writer
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 EXPECTED = "expected.json"
@@ -101,6 +102,9 @@ def fixed_world() -> Iterator[None]:
     def identifier() -> uuid.UUID:
         return uuid.UUID(bytes=some_bytes(16), version=4)
 
+    def record_identity() -> str:
+        return f"<urn:uuid:{identifier()}>"
+
     def nanoseconds() -> int:
         nonlocal count
         count += 1
@@ -110,6 +114,7 @@ def fixed_world() -> Iterator[None]:
         mock.patch.object(time, "time", return_value=NOW),
         mock.patch.object(time, "time_ns", nanoseconds),
         mock.patch.object(uuid, "uuid4", identifier),
+        mock.patch.object(warc_writer, "_identity", record_identity),
         mock.patch.object(secrets, "token_bytes", some_bytes),
         mock.patch.object(secrets, "token_hex", lambda size=None: some_bytes(size).hex()),
         mock.patch.object(secrets, "token_urlsafe", lambda size=None: some_bytes(size).hex()),
