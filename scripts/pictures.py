@@ -78,6 +78,7 @@ def main() -> int:
             sys.stderr.write("The crawl was over before its view was drawn: crawl.png stays as it is.\n")
             return 0
         tab.set_viewport_size({"width": DESK[0], "height": DESK[1]})
+        tab.goto("about:blank")  # the policy of the pages forbids styles such as these
         tab.set_content(WINDOW % {"columns": COLUMNS, "text": terminal_html(output)})
         save(tab.locator("body").screenshot(), PICTURES / "crawl.png")
     return 0

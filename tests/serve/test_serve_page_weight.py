@@ -45,7 +45,7 @@ def test_ten_real_results_with_everything_are_light() -> None:
 
 
 def test_a_page_of_thumbnails_is_light_and_from_here() -> None:
-    thumbnail = b"RIFF" + bytes(range(256)) * 32  # as large as the largest that are made
+    thumbnail = b"RIFF" + bytes(range(256)) * 32  # 8 kB; `MAX_THUMBNAIL_BYTES` would allow three times as much
 
     def media(query: Query) -> ResultPage:
         page = real_page(query)
