@@ -48,6 +48,13 @@ def test_a_thumbnail_is_small_and_has_no_metadata(kind: str) -> None:
     assert len(made) <= MAX_THUMBNAIL_BYTES
 
 
+def test_a_thumbnail_of_noise_is_small_enough() -> None:
+    packed = io.BytesIO()
+    Image.effect_noise((640, 640), 120).convert("RGB").save(packed, "PNG")
+    made = make_thumbnail(packed.getvalue(), 320)
+    assert 0 < len(made) <= MAX_THUMBNAIL_BYTES
+
+
 @pytest.mark.parametrize("data", [b"", b"GIF89a", b"<svg/>", picture()[:300], picture("PNG", (1, 1)), bomb()])
 def test_what_cannot_be_shown_is_nothing(data: bytes) -> None:
     assert make_thumbnail(data, 320) == b""

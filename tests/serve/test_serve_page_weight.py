@@ -8,6 +8,7 @@ from asgi_caller import get
 from fake_searcher import FakeSearcher
 from real_results import real_page
 
+from periplus.parse.formats.thumbnail import MAX_THUMBNAIL_BYTES
 from periplus.records import Media, Query, ResultPage
 from periplus.serve import Actions, make_app
 from periplus.serve.pages.static_files import read_assets
@@ -45,7 +46,7 @@ def test_ten_real_results_with_everything_are_light() -> None:
 
 
 def test_a_page_of_thumbnails_is_light_and_from_here() -> None:
-    thumbnail = b"RIFF" + bytes(range(256)) * 32  # 8 kB; `MAX_THUMBNAIL_BYTES` would allow three times as much
+    thumbnail = b"RIFF" + bytes(MAX_THUMBNAIL_BYTES - 4)
 
     def media(query: Query) -> ResultPage:
         page = real_page(query)
