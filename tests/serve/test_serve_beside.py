@@ -174,7 +174,7 @@ def test_a_rater_who_signed_in_grades_with_a_token(tmp_path: Path) -> None:
     assert send(world.app, "/api/judge", GRADE, headers=away).status == 403
     assert send(world.app, "/api/judge", GRADE, headers=own | {"x-token": token}).status == 204
     assert len(read_judgements(tmp_path)) == 1
-    assert "Sign out" in get(world.app, "/settings", headers=own).text
+    assert "Log out" in get(world.app, "/settings", headers=own).text
     assert get(world.app, "/admin", headers=own).text.count("role admin") == 1, "a rater is no admin"
     assert world.form("/rate/logout", own["cookie"], token=token).status == 303
 

@@ -28,7 +28,7 @@ _COOKIES: Final = {
 _BEARER: Final = {"www-authenticate": 'Bearer realm="periplus"'}
 _NO_SESSION: Final = {
     "admin": HTTPException(403, "Log in at /admin first."),
-    "publish": HTTPException(403, "Sign in at /publish first."),
+    "publish": HTTPException(403, "Log in at /publish first."),
     "judge": HTTPException(401, "This needs a key with the role judge, or a signed-in rater.", _BEARER),
 }
 _SESSION_SECONDS: Final = 12 * 3600
