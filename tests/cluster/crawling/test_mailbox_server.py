@@ -1,5 +1,7 @@
 """The mailbox at its limits: strangers, replays, other versions, oversized and slow requests, and what it promises."""
 
+import asyncio
+import contextlib
 import http.client
 import random
 import socket
@@ -171,6 +173,22 @@ def test_strangers_that_are_idle_keep_nobody_out(patient_server):
     assert peer.post("/mail", b"x").status == 200
     for stranger in strangers:
         stranger.close()
+
+
+def test_a_conversation_that_misses_its_cancellation_ends_all_the_same(patient_server, monkeypatch):
+    """`asyncio.wait_for` returns what has come at the very moment of a cancellation, which is lost then."""
+
+    async def answer_next(reader: asyncio.StreamReader, connection: object) -> bool:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        return True
+
+    monkeypatch.setattr(patient_server, "_answer_next", answer_next)
+    with connect(patient_server):
+        wait_for(lambda: patient_server._tasks)
+        closing = threading.Thread(target=patient_server.close, daemon=True)
+        closing.start()
+        wait_for(lambda: not closing.is_alive())
 
 
 def test_memory_is_reserved_only_for_what_has_come(patient_server):

@@ -212,7 +212,8 @@ class MailboxServer:
         """Answer the requests of one connection, one after the other."""
         writer = connection.writer
         try:
-            while await self._answer_next(reader, connection):
+            # wait_for may take a request that arrives at that moment for the end of waiting, and lose a cancellation.
+            while not self._stop.is_set() and await self._answer_next(reader, connection):
                 pass
         except _Refusal as refusal:
             self.refused += 1
