@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, Final
 
 from periplus.errors import PeriplusError
@@ -29,6 +29,7 @@ __all__ = [
     "start_supervised",
     "supervise_once",
     "supervise_task",
+    "supervised_thread",
 ]
 
 _LOG: Final = logging.getLogger("periplus.supervision")
@@ -98,6 +99,26 @@ def start_supervised(
     thread = threading.Thread(target=run_supervised, args=arguments, name=f"periplus-{name}", daemon=True)
     thread.start()
     return thread
+
+
+@contextlib.contextmanager
+def supervised_thread(
+    name: str,
+    work: Callable[[], None],
+    stopped: threading.Event,
+    limit: float = _MAX_SECONDS,
+    patience: float | None = None,
+) -> Iterator[None]:
+    """Within the block, run `run_supervised` in a thread; at its end set `stopped`, and wait for it.
+
+    patience: the longest wait for its end, in seconds; None waits as long as it takes.
+    """
+    thread = start_supervised(name, work, stopped, limit)
+    try:
+        yield
+    finally:
+        stopped.set()
+        thread.join(patience)
 
 
 def supervise_once(name: str, work: Callable[..., object]) -> Callable[..., None]:

@@ -10,7 +10,7 @@ from periplus.health import part, read_health
 from periplus.limits.disk_limit import DiskLimit
 from periplus.limits.memory_limit import MemoryLimit
 from periplus.settings import LimitSettings
-from periplus.supervision import start_supervised
+from periplus.supervision import supervised_thread
 
 __all__ = ["DISK_PART", "MEMORY_PART", "ResourceMonitor", "pressure"]
 
@@ -74,11 +74,9 @@ class ResourceMonitor:
                 self.check()
 
         self.check()
-        thread = start_supervised("limits", watch, ended)
         try:
-            yield
+            with supervised_thread("limits", watch, ended, patience=seconds * 10):
+                yield
         finally:
-            ended.set()
-            thread.join(seconds * 10)
             for name in self._reasons:
                 part(name).recover()

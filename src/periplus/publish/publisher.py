@@ -16,7 +16,7 @@ from periplus.publish.publication import make_published_record
 from periplus.publish.publication_store import PublicationStore
 from periplus.records import FetchRecord
 from periplus.settings import Settings
-from periplus.supervision import report_exception, start_supervised
+from periplus.supervision import report_exception, supervised_thread
 from periplus.writer_queue import is_awaited, queue_for_lock
 
 if TYPE_CHECKING:
@@ -151,13 +151,8 @@ def background_publisher(folder: Path, settings: Settings) -> Iterator[None]:
     """
     stopped = threading.Event()
     publisher = _Publisher(folder, settings, stopped)
-    with share_health(folder):
-        thread = start_supervised(_PART, publisher.run, stopped, _MAX_RETRY_SECONDS)
-        try:
-            yield
-        finally:
-            stopped.set()
-            thread.join()
+    with share_health(folder), supervised_thread(_PART, publisher.run, stopped, _MAX_RETRY_SECONDS):
+        yield
 
 
 class _Publisher:

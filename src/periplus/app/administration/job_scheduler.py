@@ -15,7 +15,7 @@ from periplus.app.administration.job_schedule import JobSchedule, ScheduledJob
 from periplus.errors import FolderInUse, PeriplusError, ProcessFailed
 from periplus.files import lock_folder
 from periplus.settings import Settings
-from periplus.supervision import die_with_parent, start_supervised
+from periplus.supervision import die_with_parent, supervised_thread
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -107,9 +107,6 @@ def _build(parent: int, folder: Path, settings: Settings, connection: "Connectio
 def background_scheduler(folder: Path, settings: Settings) -> Iterator[None]:
     """Within the block, do the scheduled jobs of a data folder."""
     stopped = threading.Event()
-    thread = start_supervised("scheduler", JobScheduler(folder, settings, stopped).run, stopped)
-    try:
+    work = JobScheduler(folder, settings, stopped).run
+    with supervised_thread("scheduler", work, stopped, patience=5 * _POLL_SECONDS):
         yield
-    finally:
-        stopped.set()
-        thread.join(5 * _POLL_SECONDS)

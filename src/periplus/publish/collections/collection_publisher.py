@@ -17,7 +17,7 @@ from periplus.publish.collections.collection_catalog import CollectionCatalog
 from periplus.publish.inbox import Inbox
 from periplus.publish.publisher import StoreMover, publish_pending
 from periplus.settings import Settings
-from periplus.supervision import report_exception, start_supervised
+from periplus.supervision import report_exception, supervised_thread
 from periplus.writer_queue import is_awaited, queue_for_lock
 
 __all__ = ["collection_publisher"]
@@ -42,13 +42,8 @@ def collection_publisher(folder: Path, settings: Settings) -> Iterator[None]:
     """Within the block, run a thread that indexes the documents of all collections of a data folder."""
     stopped = threading.Event()
     publisher = _CollectionPublisher(folder, settings, stopped)
-    with share_health(folder):
-        thread = start_supervised(_PART, publisher.run, stopped, _MAX_RETRY_SECONDS)
-        try:
-            yield
-        finally:
-            stopped.set()
-            thread.join()
+    with share_health(folder), supervised_thread(_PART, publisher.run, stopped, _MAX_RETRY_SECONDS):
+        yield
 
 
 class _Writer:
