@@ -85,7 +85,7 @@ def main() -> int:
 
 
 def take_pages(tab: Any, address: str, folder: Path) -> None:
-    """Take the pictures of all pages: those for everybody, then those with a key, then a phone."""
+    """Save screenshots of all pages: public ones, those that need a key, and one as phones show it."""
     from periplus.serve import ApiKeys
 
     secret = ApiKeys(folder).add("operator", "admin")
@@ -102,7 +102,7 @@ def take_pages(tab: Any, address: str, folder: Path) -> None:
 
 
 def wait_for_key(tab: Any, url: str, secret: str) -> None:
-    """Sign in; the server reads new keys within a second or two."""
+    """Log in; the server reads new keys within a second or two."""
     ends = time.monotonic() + DEMO_SECONDS
     while time.monotonic() < ends:
         tab.goto(url)
@@ -111,11 +111,11 @@ def wait_for_key(tab: Any, url: str, secret: str) -> None:
         tab.wait_for_load_state()
         if not tab.locator("#key").count():
             return
-    raise SystemExit(f"Nobody could sign in at {url}.")
+    raise SystemExit(f"Nobody could log in at {url}.")
 
 
 def take(tab: Any, url: str, name: str) -> None:
-    """Take the picture of one page."""
+    """Save a screenshot of one page."""
     tab.goto(url)
     tab.wait_for_timeout(3_000 if name == "admin" else 300)
     save(tab.screenshot(), PICTURES / f"{name}.png")
