@@ -3,6 +3,7 @@
 import tempfile
 from pathlib import Path
 
+import collection_operations
 import crawl_operations
 import index_operations
 import people_operations
@@ -17,6 +18,7 @@ OPERATIONS: dict[str, Operation] = {
     operation.name: operation
     for module in (
         publish_operations,
+        collection_operations,
         store_operations,
         index_operations,
         crawl_operations,

@@ -80,7 +80,7 @@ class GzipCommit(StoreCommit):
     """The same with gzip."""
 
     name = "store: append and commit (gzip)"
-    settings = StoreSettings(rotate_bytes=65_536, compression="gzip")
+    settings = StoreSettings(rotate_bytes=65_536, warc="gzip")
 
 
 class StoreRecovery(StoreCommit):

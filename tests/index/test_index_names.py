@@ -14,7 +14,7 @@ from periplus.index import Index, LiveIndex, build_index, find_named_documents
 from periplus.index.index_manifest import SEGMENT_FORMAT
 from periplus.index.vocabulary.kernels import name_words
 from periplus.index.vocabulary.name_columns import name_keys
-from periplus.index.vocabulary.name_lookup import name_key
+from periplus.index.vocabulary.name_lookup import _join_letters, _replace_word, name_key
 from periplus.records import FetchRecord, PageFlag
 from periplus.settings import IndexSettings
 from periplus.text import split_text
@@ -275,7 +275,7 @@ def test_titles_without_brackets(title: str) -> None:
 @pytest.mark.parametrize("name", ["Black hole", "9/11", "911", "9-1-1", "McDonald's", "AC/DC", "Köln", "1984 2", ""])
 def test_keys_are_the_same_in_tables_and_queries(name: str) -> None:
     data = name.encode()
-    keys, _ = name_keys(data, np.array([0, len(data)], np.int64), np.zeros(1, np.uint8))
+    keys = name_keys(data, np.array([0, len(data)], np.int64), np.zeros(1, np.uint8)).words
     words = [word.encode() for word in split_text(name)]
     assert int(keys[0]) == name_key(words) == naive.name_key(words)
 
@@ -309,3 +309,35 @@ def test_hostile_titles_and_bodies(tmp_path: Path) -> None:
     records = [visit(f"https://names.test/{n}", text[:3_000], text) for n, text in enumerate(texts)]
     build_index(records, tmp_path, IndexSettings())
     assert len(Index.open(tmp_path).segments[0].files["names"]["mentions"]) == len(texts)
+
+
+@pytest.mark.parametrize(
+    ("name", "others"),
+    [
+        ((b"mira", b"toland"), (b"tolland", b"poland")),
+        ((b"apollo", b"11", b"mision"), (b"mission", b"12", b"o'brien")),
+        ((b"area", b"5", b"one"), (b"1", b"two")),
+    ],
+)
+def test_names_with_another_word_have_the_letters_of_that_name(name, others) -> None:
+    for place in range(len(name)):
+        written = [_join_letters([*name[:place], other, *name[place + 1 :]]) for other in others]
+        assert _replace_word(name, place, others) == written
+
+
+def test_words_that_may_be_meant_are_kept_as_they_are_written(tmp_path: Path) -> None:
+    build_index(iter(pages()), tmp_path, IndexSettings())
+    spelling = Index.open(tmp_path).spelling
+    assert spelling.find_written("tolund", "en") == ([], [], [])  # Nothing is loaded yet.
+    spelling.load()
+    words = ["tolland", "quorn", "nowhere"]
+    first = spelling.document_frequencies(words)
+    assert first[0] > 0
+    assert first[2] == 0
+    assert spelling.document_frequencies(words) == first == [spelling.document_frequencies([word])[0] for word in words]
+    written = spelling.find_written("toland", "en")
+    assert written is spelling.find_written("toland", "en")
+    assert written.candidates == spelling.find_candidates("toland")
+    assert written.written == [candidate.word.encode() for candidate in written.candidates]
+    assert b"tolland" in written.written
+    assert len(written.stems) == len(written.written)

@@ -61,6 +61,11 @@ class DeletionList:
         self._refresh()
         return key in self._keys
 
+    def keys(self) -> frozenset[int]:
+        """Return the keys of all deleted pages."""
+        self._refresh()
+        return self._keys
+
     def _stamp(self) -> tuple[int, int, int]:
         try:
             status = self._path.stat()

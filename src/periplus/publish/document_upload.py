@@ -22,12 +22,16 @@ _MAX_DOCUMENT: Final = 4 << 20
 """Bytes of one document as JSON."""
 _MAX_ERRORS: Final = 100
 """Errors that are reported; further ones are counted."""
-_BATCH_DOCUMENTS: Final = 2_048
+_BATCH_DOCUMENTS: Final = 1_024
 _BATCH_BYTES: Final = 4 << 20
 _SCAN_BYTES: Final = 1 << 18
 _SPANS: Final = 4_096
-_AHEAD: Final = 2 * _BATCH_DOCUMENTS
-"""Documents that may wait to be indexed before more are taken: about what is indexed in half a second."""
+_AHEAD_SECONDS: Final = 1.0
+"""What may wait to be indexed before more is taken: as much as is indexed in this time."""
+_LEAST_AHEAD, _MOST_BYTES_AHEAD = 8 << 20, 64 << 20
+"""Bytes that may wait, however slow or fast they are indexed."""
+_PACE_SECONDS: Final = 0.25
+"""How often the speed of the index is measured."""
 _MOST_AHEAD: Final = 200_000
 """Documents that may wait where nothing is indexed at present, such as during a build."""
 _PATIENCE: Final = 2.0
@@ -79,6 +83,9 @@ class DocumentUpload:
         self._taken = self._failed = 0
         self._errors: list[LineError] = []
         self._names: list[int] = []
+        self._pace = _Pace()
+        self._deleted = inbox.deletions.keys()
+        """Read again with every batch; the publisher applies what is deleted later."""
 
     def feed(self, data: bytes) -> None:
         """Read the next piece. Raise `Overloaded` or `StorageFull`; what was taken before stays taken."""
@@ -147,7 +154,8 @@ class DocumentUpload:
             return
         try:
             record = self._converter.convert(raw)
-            self._inbox.check_deleted(record)
+            if record.key in self._deleted:
+                self._inbox.check_deleted(record)
         except BadInput as error:
             self._fail(error.message, self._line)
             return
@@ -171,18 +179,46 @@ class DocumentUpload:
             self._room.require(size)
             self._wait()
             self._names.append(self._inbox.add_batch(batch))
+            self._pace.add(size)
         except BaseException:
             self._taken -= len(batch)
             raise
         finally:
             self._batch, self._batch_bytes = {}, 0
+            self._deleted = self._inbox.deletions.keys()
 
     def _wait(self) -> None:
         """Wait until earlier batches are indexed; raise `Overloaded` if they are not, and very many wait."""
         deadline = time.monotonic() + _PATIENCE
-        while (waiting := self._inbox.pending_documents()) > _AHEAD:
-            if time.monotonic() > deadline:
-                if waiting > _MOST_AHEAD:
+        while True:
+            documents, size = self._inbox.pending_load()
+            now = time.monotonic()
+            if size <= self._pace.limit(now, size):
+                return
+            if now > deadline:
+                if documents > _MOST_AHEAD:
                     raise Overloaded("Too many documents are waiting to be indexed.", "Try again later.")
                 return
             time.sleep(_POLL_SECONDS)
+
+
+class _Pace:
+    """How many bytes of batches may wait, by how fast they were indexed so far. It is told the time."""
+
+    def __init__(self) -> None:
+        self._rate = 0.0
+        self._since = self._size = self._added = 0.0
+
+    def add(self, size: int) -> None:
+        """Note that a batch was added."""
+        self._added += size
+
+    def limit(self, now: float, waiting: int) -> float:
+        """Return how many bytes may wait, given how many do."""
+        elapsed = now - self._since
+        if elapsed > _PACE_SECONDS:
+            if self._since:
+                rate = max(0.0, self._size + self._added - waiting) / elapsed
+                self._rate = (self._rate + rate) / 2 if self._rate else rate
+            self._since, self._size, self._added = now, waiting, 0.0
+        return min(_MOST_BYTES_AHEAD, max(_LEAST_AHEAD, self._rate * _AHEAD_SECONDS))

@@ -7,14 +7,14 @@ fields are its own.
 import math
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
 import msgspec
 
 from periplus.errors import BadInput
-from periplus.hashing import fingerprint
+from periplus.hashing import fingerprint, fingerprint_text
 from periplus.index import convert_value
 from periplus.publish.publication import MAX_LENGTHS, MAX_TAGS
 from periplus.records import Address, FetchRecord, Link, Outcome, Page
@@ -31,6 +31,12 @@ _MAX_LINKS: Final = 1_000
 _MAX_OWN: Final = 65_536
 """Bytes of all own fields of a document, as JSON."""
 _CONTROL: Final = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f]")
+_CONTROL_ESCAPE: Final = re.compile(rb"\\(?:u00[017]|[bf])")
+"""How JSON writes control characters; but for U+007F, it cannot have them as they are."""
+_PLAIN_ID: Final = re.compile("[A-Za-z0-9_-]{1,500}")
+"""An id that is its own percent-encoding."""
+_MAX_NAMES: Final = 1_000
+"""Names of own fields that are remembered as checked."""
 _STRINGS: Final = ("title", "description", "author", "date", "language")
 _KNOWN: Final = frozenset({"url", "text", "content", "tags", "links", "popularity", *_STRINGS})
 
@@ -50,6 +56,8 @@ class DocumentConverter:
     def __init__(self, schema: Mapping[str, FieldSettings]) -> None:
         self._schema = schema
         self._text_fields = [name for name, field in schema.items() if field.type == "text"]
+        self._not_own = _KNOWN - schema.keys()
+        self._names: set[str] = set()
         self._decoder = msgspec.json.Decoder()
 
     def convert(self, raw: bytes) -> FetchRecord:
@@ -60,42 +68,38 @@ class DocumentConverter:
             raise BadInput(f"It is not JSON: {str(error)[:120]}.") from None
         if not isinstance(document, dict):
             raise BadInput("It is not an object.")
-        address = _address(document)
-        own = {name: value for name, value in document.items() if name not in _KNOWN or name in self._schema}
+        url, key = _identify(document)
+        own = {name: value for name, value in document.items() if name not in self._not_own}
         for name, value in own.items():
             self._check_own(name, value)
-        own_json = _encode(own)
-        strings = {name: _string(document, name, MAX_LENGTHS[name]) for name in _STRINGS}
-        text = _string(document, "text" if "text" in document else "content", None)
+        clean = _clean if b"\x7f" in raw or _CONTROL_ESCAPE.search(raw) else str
+        strings = {name: _string(document, name, clean) for name in _STRINGS if name in document}
+        text = _string(document, "text" if "text" in document else "content", clean)
+        get = document.get
         page = Page(
-            url=address.url,
-            title=strings["title"] or _name(document),
-            emphasis=_tags(document.get("tags")),
+            url=url,
+            title=strings.get("title", "") or _name(document),
+            emphasis=_tags(get("tags")),
             text=text[:_MAX_TEXT],
-            links=_links(document.get("links")),
-            description=strings["description"],
-            language=strings["language"].strip().lower(),
+            links=_links(get("links")),
+            description=strings.get("description", ""),
+            language=strings.get("language", "").strip().lower(),
             kind="text/plain",
-            published=strings["date"],
-            author=strings["author"],
-            own_fields=own_json,
-            own_text=self._own_text(document),
-            popularity=_popularity(document.get("popularity")),
+            published=strings.get("date", ""),
+            author=strings.get("author", ""),
+            own_fields=_encode(own),
+            own_text=self._own_text(document) if self._text_fields else "",
+            popularity=_popularity(get("popularity")),
         )
-        return FetchRecord(
-            address.url,
-            address.key,
-            Outcome.OK,
-            time.time(),
-            200,
-            content=fingerprint(raw) or 1,
-            page=page,
-            bytes=len(raw),
-        )
+        content = fingerprint(raw) or 1
+        return FetchRecord(url, key, Outcome.OK, time.time(), 200, content=content, page=page, bytes=len(raw))
 
     def _check_own(self, name: str, value: Any) -> None:
-        if len(name) > 200 or _CONTROL.search(name):
-            raise BadInput(f"The name of a field is too long, or has control characters: '{name[:40]!r}'.")
+        if name not in self._names:
+            if len(name) > 200 or _CONTROL.search(name):
+                raise BadInput(f"The name of a field is too long, or has control characters: '{name[:40]!r}'.")
+            if len(self._names) < _MAX_NAMES:
+                self._names.add(name)
         field = self._schema.get(name)
         if field is not None:
             try:
@@ -105,21 +109,24 @@ class DocumentConverter:
 
     def _own_text(self, document: Mapping[str, Any]) -> str:
         """Return the text of all fields that are searched."""
-        if not self._text_fields:
-            return ""
         parts = [_clean(document[name]) for name in self._text_fields if document.get(name)]
         return "\n".join(parts)[:_MAX_TEXT]
 
 
-def _address(document: Mapping[str, Any]) -> Address:
+def _identify(document: Mapping[str, Any]) -> tuple[str, int]:
+    """Return the URL of a document, and its fingerprint."""
     url, identifier = document.get("url") or "", document.get("id", "")
     if not isinstance(url, str) or len(url) > MAX_LENGTHS["url"]:
         raise BadInput(f"The field 'url' is not a string of up to {MAX_LENGTHS['url']:,} characters.")
-    if url:
-        return parse_address(url)
-    if isinstance(identifier, bool) or not isinstance(identifier, str | int) or identifier == "":
-        raise BadInput("It has neither an id nor a url.")
-    return document_address(str(identifier))
+    if not url:
+        if isinstance(identifier, bool) or not isinstance(identifier, str | int) or identifier == "":
+            raise BadInput("It has neither an id nor a url.")
+        name = str(identifier)
+        if _PLAIN_ID.fullmatch(name):
+            url = _PREFIX + name
+            return url, fingerprint_text(url)
+    address = parse_address(url) if url else document_address(name)
+    return address.url, address.key
 
 
 def _encode(own: dict[str, Any]) -> str:
@@ -133,15 +140,16 @@ def _encode(own: dict[str, Any]) -> str:
     return encoded.decode()
 
 
-def _string(document: Mapping[str, Any], name: str, most: int | None) -> str:
+def _string(document: Mapping[str, Any], name: str, clean: Callable[[str], str]) -> str:
     value = document.get(name)
     if value is None:
         return ""
     if not isinstance(value, str):
         raise BadInput(f"The field '{name}' is not a string.")
+    most = MAX_LENGTHS.get(name)
     if most is not None and len(value) > most:
         raise BadInput(f"The field '{name}' has {len(value):,} characters, more than {most:,}.")
-    return _clean(value)
+    return clean(value)
 
 
 def _clean(text: str) -> str:

@@ -38,6 +38,7 @@ from periplus.publish.inbox_files import (
     encode_page,
     read_pages,
 )
+from periplus.publish.inbox_queue import InboxQueue
 from periplus.publish.publication_store import PublicationStore
 from periplus.records import FetchRecord, Outcome
 from periplus.settings import StoreSettings
@@ -51,9 +52,11 @@ _FOLDER: Final = "inbox"
 _MOST: Final = 10_000
 """Pages that may be pending; with more, no process seems to index them."""
 _BATCH: Final = 500
-"""Pages that are indexed, or moved to the store, at once."""
-_BATCH_SHARE: Final = 32
-"""Documents of a batch that count as much as one file."""
+"""Files that are moved to the store at once."""
+_MOST_INDEXED: Final = 64
+"""Indexed files that may wait for the store as long as others wait for the index."""
+_KEPT_BYTES: Final = 32 << 20
+"""Bytes of documents that stay in memory between the index and the store."""
 _STORE_RECORDS: Final = 4_000
 """Records after which no further file is moved to the store at once."""
 _COUNT_SECONDS: Final = 1.0
@@ -104,6 +107,13 @@ class Inbox:
         self._statistics = InboxStatistics(0, 0, 0)
         self._listing = InboxListing(self._folder)
         self._queue: deque[str] = deque()
+        self.order = InboxQueue()
+        """Which of them are next."""
+        self._kept: dict[str, list[FetchRecord]] = {}
+        """Records of files that are indexed, and not in the store yet, as long as there are few bytes of them."""
+        self._kept_bytes = 0
+        self._began = int(time.time() * 1e9)
+        """Files from before may be in the index, and not in the store: a process that ended has left them."""
         self._retries: dict[str, _Retry] = {}
         self._swept = -_SWEEP_SECONDS
 
@@ -128,6 +138,14 @@ class Inbox:
         number = self._next_name()
         write_atomically(self._folder / batch_name(number, len(records)), encode_batch(records))
         return number
+
+    def pending_load(self) -> tuple[int, int]:
+        """Return how many documents of batches are not indexed yet, and the bytes of their files."""
+        try:
+            names = [name for name in os.listdir(self._folder) if name.endswith(".new") and batch_size(name)]
+        except FileNotFoundError:
+            return 0, 0
+        return sum(map(batch_size, names)), sum(map(self._size, names))
 
     def pending_documents(self, first: int = 0, last: int = 1 << 64) -> int:
         """Return how many documents of batches are not indexed yet, of those with numbers in a range."""
@@ -211,7 +229,7 @@ class Inbox:
         return retry is None or retry.due <= now
 
     def pending_records(self) -> Iterator[tuple[Path, list[FetchRecord]]]:
-        """Yield some files of what is not indexed yet, the oldest first; `mark_indexed` once each is in the index.
+        """Yield the files whose turn it is, the oldest first; `mark_indexed` once each is in the index.
 
         Raise `DiskFailed` if no file can be read at present, for lack of descriptors or memory.
         """
@@ -219,14 +237,19 @@ class Inbox:
             self._sweep()
             self._forget_retries()
             now = time.monotonic()
-            self._queue.extend(name for name in self._listing.names().pending if self._is_due(name, now))
-        count = 0
-        while self._queue and count < _BATCH:
+            due = [name for name in self._listing.names().pending if self._is_due(name, now)]
+            self._queue.extend(self.order.next_round(due, self._size))
+        while self._queue:
             name = self._queue.popleft()
             records = self._read(name)
-            count += max(1, len(records or ()) // _BATCH_SHARE)
             if records is not None:
                 yield self._folder / name, records
+
+    def _size(self, name: str) -> int:
+        try:
+            return os.stat(self._folder / name).st_size
+        except OSError:
+            return 0
 
     def _sweep(self) -> None:
         """Remove what processes that were killed have left unfinished."""
@@ -283,10 +306,20 @@ class Inbox:
         except OSError as error:
             self._postpone(path.name, f"{path} cannot be renamed: {error}")
 
-    def mark_indexed(self, path: Path) -> None:
-        """Mark a page as indexed."""
-        path.rename(path.with_suffix(".indexed"))
+    def mark_indexed(self, path: Path, records: list[FetchRecord] | None = None) -> None:
+        """Mark a file as indexed. records: what is in it, which need not be read again for the store."""
+        indexed = path.with_suffix(".indexed")
+        path.rename(indexed)
         self._replace_earlier(path.name)
+        self.order.note_indexed(path.name, records or ())
+        size = sum(record.bytes for record in records or ())
+        if records and batch_size(path.name) and self._kept_bytes + size <= _KEPT_BYTES:
+            self._kept[indexed.name] = records
+            self._kept_bytes += size
+
+    def should_move(self) -> bool:
+        """Return whether it is time to move what is indexed to the store."""
+        return not self.has_pending() or self.count_indexed() > _MOST_INDEXED or 4 * self._kept_bytes > _KEPT_BYTES
 
     def set_aside_documents(self, path: Path, records: Sequence[FetchRecord], error: Exception) -> None:
         """Write documents of a batch that cannot be indexed to a file that is kept for the operator."""
@@ -295,9 +328,16 @@ class Inbox:
         _LOG.error("%d documents cannot be indexed (%s). They are set aside as %s.", len(records), first, name)
         write_atomically(self._folder / name, encode_batch(records))
 
-    def remove_unchanged(self, path: Path) -> None:
-        """Remove a batch whose documents were indexed and stored before, all of them as they are."""
-        path.unlink(missing_ok=True)
+    def remove_unchanged(self, path: Path, records: list[FetchRecord]) -> None:
+        """Remove a batch whose documents were indexed and stored before, all of them as they are.
+
+        One from before this process had the index may be what they were indexed from: it still has to be stored. One
+        that was read before an earlier file has to be stored after that.
+        """
+        if batch_number(path.name) < self._began or self.order.overtakes(path.name):
+            self.mark_indexed(path, records)
+        else:
+            path.unlink(missing_ok=True)
 
     def _replace_earlier(self, name: str) -> None:
         """Set aside earlier versions of a page that could not be read: it would be older again if they were now."""
@@ -307,6 +347,8 @@ class Inbox:
 
     def requeue_indexed(self) -> None:
         """Mark all pages that are not in the store as pending again: the index was rebuilt from the store."""
+        self._began = int(time.time() * 1e9)
+        self._kept, self._kept_bytes = {}, 0
         for name in self._listing.names().indexed:
             path = self._folder / name
             with contextlib.suppress(FileNotFoundError):  # it was moved meanwhile
@@ -325,11 +367,13 @@ class Inbox:
 
         Only what was read, appended and committed is removed.
         """
-        now = time.monotonic()
-        due = [name for name in self._listing.names().indexed if self._is_due(name, now)]
+        now, names = time.monotonic(), self._listing.names()
+        # In the order in which they came: what was indexed before an earlier file waits for it.
+        oldest = min((batch_number(name) for name in names.pending if name not in self._retries), default=1 << 64)
+        due = [name for name in names.indexed if self._is_due(name, now) and batch_number(name) < oldest]
         records: dict[str, list[FetchRecord]] = {}
         for name in due[:_BATCH]:
-            if (read := self._read(name)) is not None:
+            if (read := self._kept.get(name) or self._read(name)) is not None:
                 records[name] = read
             if sum(map(len, records.values())) >= _STORE_RECORDS:
                 break
@@ -342,6 +386,7 @@ class Inbox:
         for name in records:
             (self._folder / name).unlink(missing_ok=True)
             self._replace_earlier(name)
+            self._kept_bytes -= sum(record.bytes for record in self._kept.pop(name, ()))
         return len(records)
 
 

@@ -30,8 +30,6 @@ _IDLE_SECONDS: Final = 5.0
 """The index is released after this long without a page."""
 _RETRY_SECONDS: Final = 0.5
 _MAX_RETRY_SECONDS: Final = 5.0
-_MOST_INDEXED: Final = 64
-"""Indexed files that may wait for the store as long as others wait for the index."""
 _START_DELAY_SECONDS: Final = 1.0
 """The first queries take precedence over warming up, unless a page is pending."""
 _WARMING: Final = threading.Lock()
@@ -40,29 +38,30 @@ _WARM: Final = threading.Event()
 
 
 def publish_pending(live: "LiveIndex", inbox: Inbox) -> int:
-    """Index a batch of pending pages of the inbox, and remove deleted ones; return the number of pages indexed."""
+    """Index a round of pending pages of the inbox, and remove deleted ones; return the number of pages indexed."""
     inbox.deletions.apply_to_index(live)
-    indexed, count = [], 0
+    pages: dict[Path, list[FetchRecord]] = {}
+    count = 0
     batches: dict[Path, list[FetchRecord]] = {}
     for path, records in inbox.pending_records():
-        changed = [inbox.deletions.apply_to_record(record) for record in records]
         if batch_size(path.name):
-            batches[path] = changed
+            batches[path] = records
             continue
-        _publish_batches(live, inbox, batches)  # they came before this page
+        count += _publish_batches(live, inbox, batches)  # they came before this page
         try:
-            live.add(changed[0])
+            for record in inbox.order.without_replaced(path.name, records):
+                live.add(inbox.deletions.apply_to_record(record))
         except (PeriplusError, OSError, MemoryError):
             raise
         except Exception as error:  # this page only
             inbox.postpone(path, error)
             continue
-        indexed.append(path)
+        pages[path] = records
         count += 1
-    if indexed:
+    if pages:
         live.sync()  # only what is durable may be marked as indexed
-    for path in indexed:
-        inbox.mark_indexed(path)
+    for path, records in pages.items():
+        inbox.mark_indexed(path, records)
     return count + _publish_batches(live, inbox, batches)
 
 
@@ -73,15 +72,20 @@ def _publish_batches(live: "LiveIndex", inbox: Inbox, batches: "dict[Path, list[
     """
     if not batches:
         return 0
-    unchanged, failed = _add_records(live, [record for records in batches.values() for record in records])
+    began = time.thread_time()
+    last = [record for path, records in batches.items() for record in inbox.order.without_replaced(path.name, records)]
+    unchanged, failed = _add_records(live, [inbox.deletions.apply_to_record(record) for record in last])
+    # Of two versions in different files, the last may be that of the index: the first has to be stored before it then.
+    is_same = all(record.key in unchanged for records in batches.values() for record in records)
     for path, records in batches.items():
         if wrong := [record for record in records if record.key in failed]:
             inbox.set_aside_documents(path, wrong, failed[wrong[0].key])
-        if all(record.key in unchanged for record in records):
-            inbox.remove_unchanged(path)
+        if is_same:
+            inbox.remove_unchanged(path, records)
         else:
-            inbox.mark_indexed(path)
+            inbox.mark_indexed(path, records)
     count = sum(map(len, batches.values()))
+    inbox.order.note_round(count, time.thread_time() - began)
     batches.clear()
     return count
 
@@ -219,7 +223,7 @@ def _index_pending(folder: Path, settings: Settings, inbox: Inbox, stopped: thre
         while time.monotonic() - last_page < _IDLE_SECONDS:
             if publish_pending(live, inbox):
                 last_page = time.monotonic()
-            if not inbox.has_pending() or inbox.count_indexed() > _MOST_INDEXED:
+            if inbox.should_move():
                 mover.move()
             part(_PART).recover()
             if is_awaited(folder, "index") or stopped.wait(_POLL_SECONDS):

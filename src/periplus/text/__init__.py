@@ -49,6 +49,7 @@ from periplus.text.spelling_rules import (
 )
 from periplus.text.stemmer import has_stemmer, stem, stem_all
 from periplus.text.stopwords import is_stop_word, stop_words
+from periplus.text.word_memory import analyse_words
 
 __all__ = [
     "ACRONYM",
@@ -64,6 +65,7 @@ __all__ = [
     "Tokens",
     "WordTable",
     "acronym_letters",
+    "analyse_words",
     "choose_languages",
     "code_point_kinds",
     "content_words",

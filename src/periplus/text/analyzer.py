@@ -98,11 +98,17 @@ class WordTable:
         starts = np.zeros(len(words) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, words), np.int64, len(words)), out=starts[1:])
         blob = np.frombuffer(b"".join(words), np.uint8)
-        return self._add(blob, starts, word_table.hash_words(blob, starts), np.zeros(len(words), np.uint8))
+        return self.add_packed(blob, starts)
 
-    def add_table(self, other: "WordTable") -> npt.NDArray[np.int32]:
-        """Add the words of another table; return the id of each."""
-        return self._add(*other.as_arrays(), other._table.hashes[: other.count], other.languages())
+    def add_table(self, other: "WordTable", start: int = 0) -> npt.NDArray[np.int32]:
+        """Add the words of another table from id `start` on; return the id of each."""
+        blob, starts = other.as_arrays()
+        hashes = other._table.hashes[start : other.count]
+        return self._add(blob, starts[start:], hashes, other.languages()[start:])
+
+    def add_packed(self, blob: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """Add words without a language, as one blob and the offset of each; return the id of each."""
+        return self._add(blob, starts, word_table.hash_words(blob, starts), np.zeros(len(starts) - 1, np.uint8))
 
     def _add(
         self,

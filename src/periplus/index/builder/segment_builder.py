@@ -22,7 +22,7 @@ from periplus.records import Media
 from periplus.score import PageBatch, PageScorer
 from periplus.settings import IndexSettings
 from periplus.static_embeddings import PassageRows, load_static_model
-from periplus.text import ANALYSIS, WordTable, language_number
+from periplus.text import ANALYSIS, WordTable, analyse_words, language_number
 
 __all__ = ["BufferedDocuments", "SegmentBuilder", "TokenizedBatch", "tokenize_batch"]
 
@@ -200,7 +200,8 @@ class SegmentBuilder:
     def add_batch(self, batch: TokenizedBatch) -> None:
         """Add a batch, tokenized with the table of this builder or with one of its own."""
         tokens = batch.tokens if batch.table is self.words else self.words.add_table(batch.table)[batch.tokens]
-        self._term_of_word.append(self.terms.add_words(self.words.terms(sum(map(len, self._term_of_word)))))
+        analysed = analyse_words(self.words, sum(map(len, self._term_of_word)))
+        self._term_of_word.append(self.terms.add_packed(analysed.blob, analysed.start))
         self._tokens.add(tokens.view(np.uint8).data)
         self._data.add(batch.data)
         self._media.add(b"".join(batch.media))

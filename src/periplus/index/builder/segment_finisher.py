@@ -31,7 +31,7 @@ from periplus.index.own_fields.field_schema import read_schema
 from periplus.index.static_vectors import select_passages, write_static_vectors
 from periplus.index.vocabulary.completions import first_link_texts
 from periplus.index.vocabulary.name_table import write_names
-from periplus.index.vocabulary.surface_forms import VocabularyStatistics, count_vocabulary
+from periplus.index.vocabulary.surface_forms import SAMPLE_TOKENS, VocabularyStatistics, count_vocabulary
 from periplus.index.vocabulary.title_keys import title_keys
 from periplus.index.vocabulary.words_file import write_words
 from periplus.score import PageScorer
@@ -43,6 +43,10 @@ _BYTES_PER_TOKEN: Final = 12
 """Memory for each token of the terms that are inverted at a time: 8 for sorting, 3 for their postings."""
 _COLUMN_ORDER: Final = (*segment_writer.COLUMN_TYPES, "quality", "block_static", "length")
 """The columns of a segment, in the order of the file."""
+_LIVE_SAMPLE: Final = 1 << 16
+"""Tokens among which pairs are counted in a segment of a live index: a merge adds up those of eight."""
+_LIVE_NAMES: Final = 1_024
+"""Bytes of each body that are searched for names there; a merge reads all of it."""
 _REORDER_BYTES: Final = 1 << 22
 """Bytes of text that are reordered at a time."""
 
@@ -52,25 +56,33 @@ Numbers = npt.NDArray[np.int64]
 def write_segment(
     folder: Path, batch: list[Document], static: npt.NDArray[np.float32], settings: IndexSettings
 ) -> None:
-    """Write `batch` (with each document's static rank) as the segment `folder`, which must not exist yet."""
+    """Write `batch` (with each document's static rank) as the segment `folder`, which must not exist yet.
+
+    It is one of a live index, soon to be merged: what is learned of words and names is taken from a part of the text.
+    """
     with SegmentBuilder(folder, settings) as builder:
         builder.add_batch(tokenize_batch(batch, static, PageScorer(settings.weights), builder.words))
-        finish_segment(builder)
+        finish_segment(builder, live=True)
 
 
 def finish_segment(
-    builder: SegmentBuilder, withdrawn: Iterable[int] = (), collection: BuildStatistics | None = None
+    builder: SegmentBuilder,
+    withdrawn: Iterable[int] = (),
+    collection: BuildStatistics | None = None,
+    *,
+    live: bool = False,
 ) -> int:
     """Write the documents of a builder as its segment, without the withdrawn ones; return how many there are.
 
     Of several documents of one page, the last counts. collection: statistics that the segment is built with; without
-    any, those of the index folder.
+    any, those of the index folder. live: whether it is a small one, soon to be merged.
     """
     folder, documents = builder.folder, builder.buffered()
     rows = _order_rows(documents, _select_rows(documents.columns["key"], withdrawn))
     trim_heap()
     texts = _document_tokens(documents, rows)
-    statistics = _write_postings(builder, texts, collection or folder_statistics(folder.parent))
+    sample = _LIVE_SAMPLE if live else SAMPLE_TOKENS
+    statistics = _write_postings(builder, texts, collection or folder_statistics(folder.parent), sample)
     columns = {name: documents.columns[name][rows] for name in _COLUMN_ORDER if name in documents.columns}
     columns["title_key"] = title_keys(builder.words, builder.terms, builder.term_of_word(), texts)
     builder.release_words()
@@ -91,7 +103,7 @@ def finish_segment(
     del documents, rows, sizes, statistics
     builder.release_documents()
     trim_heap()
-    write_names(folder)  # It reads what is written, and takes memory itself.
+    write_names(folder, *((_LIVE_NAMES,) if live else ()))  # It reads what is written, and takes memory itself.
     with disk_errors(folder):
         sync_folder(folder.parent)
     return count
@@ -136,7 +148,7 @@ def _document_tokens(documents: BufferedDocuments, rows: Numbers) -> forward_ind
 
 
 def _write_postings(
-    builder: SegmentBuilder, texts: forward_index.DocumentTokens, collection: BuildStatistics | None
+    builder: SegmentBuilder, texts: forward_index.DocumentTokens, collection: BuildStatistics | None, sample: int
 ) -> VocabularyStatistics:
     """Write the term dictionary and the postings; return the statistics of words."""
     uses = forward_index.count_word_uses(texts, builder.words.count)
@@ -156,7 +168,8 @@ def _write_postings(
     postings = write_runs(builder.folder, runs, scale, builder.settings)
     sorted_blob, starts = string_table.reorder_strings(blob, start[:-1], start[1:], in_order)
     segment_writer.write_lexicon(builder.folder, starts, sorted_blob, postings)
-    return count_vocabulary(*builder.words.as_arrays(), texts, uses[:, forward_index.USES_DOCUMENTS].astype(np.int32))
+    frequency = uses[:, forward_index.USES_DOCUMENTS].astype(np.int32)
+    return count_vocabulary(*builder.words.as_arrays(), texts, frequency, sample)
 
 
 def _tokens_at_once(builder: SegmentBuilder) -> int:

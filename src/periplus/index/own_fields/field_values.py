@@ -19,6 +19,8 @@ def convert_value(field: FieldSettings, value: Any) -> float | tuple[str, ...] |
 
     Raise `ValueError` with what is wrong with it.
     """
+    if field.type == "keyword" and type(value) is str and len(value) <= MAX_WORD:
+        return (value,)
     if value is None or field.type == "text":
         if value is not None and not isinstance(value, str):
             raise ValueError(f"{_show(value)} is not a text")

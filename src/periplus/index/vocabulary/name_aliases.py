@@ -49,7 +49,7 @@ def alias_names(
     data = scan.alias_data + b"".join(text for _, text in links)
     sizes = np.concatenate((scan.alias_sizes, np.array([len(text) for _, text in links], np.int64))).astype(np.int64)
     bounds = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
-    _, keys = name_keys(data, bounds, languages[target] if len(target) else np.zeros(0, np.uint8))
+    keys = name_keys(data, bounds, languages[target] if len(target) else np.zeros(0, np.uint8)).bare_words
     strength = np.concatenate((_ALIAS_COUNTS[scan.alias_kind], np.ones(len(links), np.int64)))
     host = np.concatenate((hosts[scan.alias_document], np.full(len(links), -1))).astype(np.int64)
     related = np.concatenate((np.isin(scan.alias_kind, _RELATED), np.zeros(len(links), np.bool_)))

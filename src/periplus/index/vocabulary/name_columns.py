@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.index.vocabulary.kernels import name_words
-from periplus.text import LANGUAGES, WordTable, is_stop_word
+from periplus.text import WordTable, analyse_words
 
-__all__ = ["NameScan", "Numbers", "SegmentNames", "SegmentTitles", "name_keys"]
+__all__ = ["NameKeys", "NameScan", "Numbers", "SegmentNames", "SegmentTitles", "name_keys"]
 
 Numbers = npt.NDArray[np.int64]
 
@@ -54,29 +54,29 @@ class NameScan(NamedTuple):
     alias_sizes: Numbers
 
 
-def name_keys(
-    data: bytes, bounds: Numbers, languages: npt.NDArray[np.uint8], *, stems: bool = False
-) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-    """Return the name key of each text, and that without a stop word at its beginning; stems: of stemmed words."""
+class NameKeys(NamedTuple):
+    """Keys of texts that may be names: of their words, and of their stems."""
+
+    words: npt.NDArray[np.uint64]
+    bare_words: npt.NDArray[np.uint64]
+    """Without a stop word at its beginning."""
+    stems: npt.NDArray[np.uint64]
+    bare_stems: npt.NDArray[np.uint64]
+
+
+def name_keys(data: bytes, bounds: Numbers, languages: npt.NDArray[np.uint8], *, stems: bool = False) -> NameKeys:
+    """Return the name keys of each text; those of stems only if they are asked for."""
     table = WordTable()
     tokens = table.split(data, bounds, languages)
     firsts = np.cumsum(tokens.lengths, dtype=np.int64) - tokens.lengths
-    words = table.words()
-    codes = table.languages()
-    is_stop = np.array(
-        [
-            is_stop_word(word.decode("utf-8", "replace"), LANGUAGES[int(code)])
-            for word, code in zip(words, codes, strict=True)
-        ]
-        + [False],
-        np.bool_,
-    )
-    skipped = np.zeros(len(tokens.lengths), np.int32)
+    analysed = analyse_words(table)
+    skipped, none = np.zeros((2, len(tokens.lengths)), np.int32)
     long = np.flatnonzero(tokens.lengths > 1)
-    skipped[long] = is_stop[tokens.words[firsts[long]]]
-    parts = table.terms() if stems else words
-    start = np.zeros(len(parts) + 1, np.int64)
-    np.cumsum([len(part) for part in parts], out=start[1:])
-    blob = np.frombuffer(b"".join(parts), np.uint8)
-    whole = name_words.hash_names(blob, start, tokens.words, tokens.lengths, np.zeros_like(skipped))
-    return whole, name_words.hash_names(blob, start, tokens.words, tokens.lengths, skipped)
+    skipped[long] = analysed.is_stop[tokens.words[firsts[long]]]
+    texts = [table.as_arrays(), (analysed.blob, analysed.start)] if stems else [table.as_arrays()]
+    keys = [
+        name_words.hash_names(blob, start, tokens.words, tokens.lengths, words)
+        for blob, start in texts
+        for words in (none, skipped)
+    ]
+    return NameKeys(*keys, *([np.zeros(0, np.uint64)] * (4 - len(keys))))

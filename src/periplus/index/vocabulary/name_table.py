@@ -35,6 +35,7 @@ __all__ = ["write_names"]
 _BATCH_BYTES: Final = 1 << 22
 """Bytes of bodies that are scanned at a time."""
 _MAX_BLOCK_BYTES: Final = 1 << 28
+_MAX_BODY: Final = 1 << 30
 _SPANS_PER_DOCUMENT: Final = 32
 _MIN_PART_MENTIONS: Final = 3
 _MIN_PART_SHARE: Final = 0.02
@@ -48,13 +49,13 @@ _COMMON_SHARE: Final = 0.01
 """A title of one word that so many documents have is checked for being a stop word."""
 
 
-def write_names(folder: Path) -> None:
-    """Write the file `names.arrays` of a segment whose other files are written."""
+def write_names(folder: Path, max_body: int = _MAX_BODY) -> None:
+    """Write the file `names.arrays` of a segment whose other files are written. max_body: bytes of bodies to read."""
     columns = ArrayFile(folder / "documents.arrays", "documents", format=SEGMENT_FORMAT)
     documents = len(columns["key"])
     titles, trie, names = _read_titles(columns)
     hosts = _capped_hosts(*(np.broadcast_to(columns[name], documents) for name in ("host", "flags")))
-    scan = _scan(ArrayFile(folder / "text.arrays", "text", format=SEGMENT_FORMAT), titles, trie, names, hosts)
+    scan = _scan(ArrayFile(folder / "text.arrays", "text", format=SEGMENT_FORMAT), titles, trie, names, hosts, max_body)
     languages = np.broadcast_to(columns["language"], documents).astype(np.uint8)
     mentions = _without_stop_words(titles, scan.mentions, languages)
     scan = scan._replace(mentions=mentions)
@@ -132,7 +133,12 @@ def _word_set(titles: SegmentTitles) -> tuple[name_words.WordSet, npt.NDArray[np
 
 
 def _scan(
-    text: ArrayFile, titles: SegmentTitles, trie: name_words.NameTrie, names: int, hosts: npt.NDArray[np.int32]
+    text: ArrayFile,
+    titles: SegmentTitles,
+    trie: name_words.NameTrie,
+    names: int,
+    hosts: npt.NDArray[np.int32],
+    max_body: int,
 ) -> NameScan:
     """Return what the bodies of a segment say of its titles."""
     documents = len(titles.entry)
@@ -161,7 +167,7 @@ def _scan(
             np.empty(most, np.int64),
             np.empty(most, np.int64),
         )
-        used = name_scan.scan_bodies(data, bounds, first, trie, known, layout, counts, spans)
+        used = name_scan.scan_bodies(data, bounds, first, trie, known, layout, counts, spans, max_body)
         sizes_of = (spans.end - spans.begin)[:used]
         copied = forward_index.concatenate_texts(data, spans.begin[:used], sizes_of).tobytes()
         parts.append(
@@ -231,19 +237,18 @@ def _title_names(
         total = np.maximum(total, np.where(bracketed, scan.entries + 1.0, 0))
     share = np.where(titles.entry >= 0, worth / np.maximum(1.0, total[entry]), 1.0).astype(np.float32)
     bounds = titles.start.astype(np.int64)
-    full, _ = name_keys(titles.blob.tobytes(), bounds, languages)
+    full = name_keys(titles.blob.tobytes(), bounds, languages).words
     sizes = titles.end - titles.start[:-1]
     base_data = forward_index.concatenate_texts(titles.blob, titles.start[:-1], sizes).tobytes()
     base_bounds = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
-    base, bare = name_keys(base_data, base_bounds, languages)
-    stem, bare_stem = name_keys(base_data, base_bounds, languages, stems=True)
+    base = name_keys(base_data, base_bounds, languages, stems=True)
     seen: list[npt.NDArray[np.uint64]] = []
     for keys, kind in (
         (full, NAME_TITLE),
-        (base, NAME_BASE),
-        (bare, NAME_BASE),
-        (stem, NAME_STEM),
-        (bare_stem, NAME_STEM),
+        (base.words, NAME_BASE),
+        (base.bare_words, NAME_BASE),
+        (base.stems, NAME_STEM),
+        (base.bare_stems, NAME_STEM),
     ):
         new = keys != 0
         for other in seen:
@@ -265,7 +270,7 @@ def _part_names(titles: SegmentTitles, scan: NameScan, languages: npt.NDArray[np
         words = [_edge_word(text, edge) for text in texts]
         bounds = np.zeros(len(words) + 1, np.int64)
         np.cumsum([len(word) for word in words], out=bounds[1:])
-        keys, _ = name_keys(b"".join(words), bounds, languages[chosen])
+        keys = name_keys(b"".join(words), bounds, languages[chosen]).words
         parts.append(
             SegmentNames(
                 keys,

@@ -18,6 +18,7 @@ from periplus.index.vocabulary.kernels import surface_forms as kernel
 from periplus.text.kernels import word_table
 
 __all__ = [
+    "SAMPLE_TOKENS",
     "VocabularyStatistics",
     "count_vocabulary",
     "join_vocabularies",
@@ -33,7 +34,7 @@ _LARGE_SEGMENT: Final = 4_096
 _MAX_PAIRS: Final = 1 << 16
 _MAX_RARE_PAIRS: Final = 1 << 12
 """Up to this many pairs, even those that occur once are stored."""
-_SAMPLE_TOKENS: Final = 500_000
+SAMPLE_TOKENS: Final = 500_000
 """About this many tokens of bodies are sampled for pairs; titles, headings and anchor texts are all counted."""
 _MAX_SLOTS: Final = 1 << 20
 
@@ -55,10 +56,14 @@ def count_vocabulary(
     start: npt.NDArray[np.int64],
     texts: forward_index.DocumentTokens,
     count: npt.NDArray[np.int32],
+    sample: int = SAMPLE_TOKENS,
 ) -> VocabularyStatistics:
-    """Return the words (`blob` cut by `start`) to store, given the document frequency of each, and their pairs."""
+    """Return the words (`blob` cut by `start`) to store, given the document frequency of each, and their pairs.
+
+    sample: tokens of bodies among which pairs are counted.
+    """
     spellable = kernel.is_spellable(blob, start)
-    keys, counts, sampled = _count_pairs(word_table.hash_words(blob, start), texts, spellable)
+    keys, counts, sampled = _count_pairs(word_table.hash_words(blob, start), texts, spellable, sample)
     minimum = _min_frequency(count[spellable], _MAX_WORDS, 1 if len(texts.begin) <= _LARGE_SEGMENT else 2)
     selected = np.flatnonzero(spellable & (count >= minimum))
     order = selected[sort_strings(blob, start[selected], start[selected + 1])]
@@ -92,10 +97,13 @@ def _pack(
 
 
 def _count_pairs(
-    hashes: npt.NDArray[np.uint64], texts: forward_index.DocumentTokens, spellable: npt.NDArray[np.bool_]
+    hashes: npt.NDArray[np.uint64],
+    texts: forward_index.DocumentTokens,
+    spellable: npt.NDArray[np.bool_],
+    sample: int,
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32], int]:
     bodies = int(texts.lengths[:, inversion.BODY_FIELD].sum(dtype=np.int64))
-    distinct_keys = max(1, -(-bodies // _SAMPLE_TOKENS))
+    distinct_keys = max(1, -(-bodies // sample))
     tokens, lengths = forward_index.sample_tokens(texts, distinct_keys)
     slots = min(_MAX_SLOTS, max(64, 1 << (2 * len(tokens)).bit_length()))
     table = kernel.PairTable(np.zeros(slots, np.uint32), np.zeros(slots, np.int32), np.empty(slots, np.int32))

@@ -30,8 +30,6 @@ _MIN_IDLE_SECONDS: Final = 0.2
 _RETRY_SECONDS: Final = 0.5
 _MAX_RETRY_SECONDS: Final = 5.0
 _MOST_OPEN: Final = 4
-_MOST_INDEXED: Final = 64
-"""Indexed files that may wait for the store as long as others wait for the index."""
 _KEEP_SECONDS: Final = 30.0
 """How long the files of a deleted collection stay, for requests that have begun."""
 _SWEEP_SECONDS: Final = 5.0
@@ -65,7 +63,7 @@ class _Writer:
     def step(self) -> bool:
         """Index what is pending, and store what is indexed; return whether there was anything."""
         worked = publish_pending(self._live, self._inbox) > 0
-        if not self._inbox.has_pending() or self._inbox.count_indexed() > _MOST_INDEXED:
+        if self._inbox.should_move():
             self._mover.move()
         if worked or self._inbox.has_pending():
             self._last = time.monotonic()

@@ -257,6 +257,7 @@ def scan_bodies(
     titles: Any,
     counts: MentionCounts,
     spans: AliasSpans,
+    most: int,
 ) -> int:  # pragma: no cover - compiled
     """Count which titles the bodies of some documents mention, and find other names.
 
@@ -269,6 +270,7 @@ def scan_bodies(
             name where its documents with a word in brackets begin in a list, that list, and by document the number of
             that word (-1) and that of the host of which two documents count at most (-1: all count, -2: it does not)
         counts, spans: filled in
+        most: bytes of each body that are scanned
     Returns
         how many spans there are
     """
@@ -278,7 +280,7 @@ def scan_bodies(
     row, found = np.empty(_MAX_LETTERS + 2, np.int64), 0
     for body in range(len(bounds) - 1):
         document = first + body
-        count = split_words(data, bounds[body], bounds[body + 1], words)
+        count = split_words(data, bounds[body], min(bounds[body + 1], bounds[body] + most), words)
         for word in range(count):
             slot = find_slot(known.slots, words.hash[word])
             if known.slots[slot] != 0:
@@ -286,9 +288,9 @@ def scan_bodies(
                 if counts.word_stamp[which] != document + 1:
                     counts.word_stamp[which] = document + 1
                     counts.words[which] += 1
-        most = found + _MAX_SPANS
+        last = found + _MAX_SPANS
         limited = AliasSpans(
-            spans.entry[:most], spans.document[:most], spans.kind[:most], spans.begin[:most], spans.end[:most]
+            spans.entry[:last], spans.document[:last], spans.kind[:last], spans.begin[:last], spans.end[:last]
         )
         _match_titles(words, count, trie, match, match_end)
         own = number[document]
@@ -379,4 +381,4 @@ def warm() -> None:
     for titles in (blob, blob.copy()):
         minus = np.full(1, -1, np.int32)
         layout = (titles, one, one, minus, np.zeros(2, np.int64), one, minus, minus)
-        scan_bodies(blob, np.array([0, 6], np.int64), 0, trie, known, layout, counts, spans)
+        scan_bodies(blob, np.array([0, 6], np.int64), 0, trie, known, layout, counts, spans, 1 << 20)
