@@ -381,10 +381,9 @@ class Segment:
 
     def text_block(self, block: int) -> bytes:
         """Return a block of text, decompressed."""
-        start = self._text["start"]
-        packed = self._text["text"][start[block] : start[block + 1]].data
         try:
-            return decompress(packed, _MAX_BLOCK_BYTES)
+            begin, end = self._text["start"][block : block + 2].tolist()
+            return decompress(self._text["text"][begin:end].data, _MAX_BLOCK_BYTES)
         except Exception as error:
             raise CorruptFile(f"{self._text.path} is damaged in block {block}: {error}.") from error
 

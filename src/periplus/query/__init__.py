@@ -36,7 +36,7 @@ from periplus.query.own_fields.field_filters import extract_fields, parse_filter
 from periplus.query.own_fields.matching_sets import MatchedSets, match_sets
 from periplus.query.query_budget import QueryBudget
 from periplus.query.query_parser import ParsedQuery, parse_query
-from periplus.query.query_plan import QueryPlan, QueryWord, Scoring
+from periplus.query.query_plan import QueryPlan, QueryWord, Scoring, WordTables
 from periplus.query.query_planner import plan_query
 from periplus.query.query_tree import (
     And,
@@ -101,6 +101,7 @@ __all__ = [
     "TermSet",
     "Vertical",
     "Word",
+    "WordTables",
     "alternative_words",
     "best_documents",
     "can_expand",

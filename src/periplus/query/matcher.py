@@ -1,5 +1,6 @@
 """A prepared query to candidates: plan for each segment, match, merge."""
 
+import itertools
 import threading
 from typing import Any, Final, NamedTuple
 
@@ -136,10 +137,9 @@ def plan_segment(segment: Segment, prepared: QueryPlan, given: npt.NDArray[np.ui
     rows, sets = _find_sets(segment, prepared, given)
     # One array for all tables of 32-bit numbers: each would take longer to make than to fill.
     tables: list[int] = []
-    for leaf in leaves:
-        tables += (leaf.fields, leaf.group, rows[leaf.languages])
-    for step in program:
-        tables += step
+    for _, _, group, fields, languages in leaves:
+        tables += (fields, group, rows[languages])
+    tables.extend(itertools.chain.from_iterable(program))
     words = 0
     for phrase in phrases:
         tables += (words, words + len(phrase.leaves), phrase.reach, phrase.fields)

@@ -1,7 +1,7 @@
 """What a query is planned as: its words, the leaves and the program of the kernel, and where their terms are."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,10 @@ from periplus.query.query_tree import EVERYWHERE, Filter
 from periplus.query.term_lookups import TermLookup, TermRows, TermSet
 from periplus.result_rules import ActiveRules
 
-__all__ = ["Leaf", "PhrasePlan", "QueryPlan", "QueryWord", "Scoring"]
+__all__ = ["Leaf", "PhrasePlan", "QueryPlan", "QueryWord", "Scoring", "WordTables"]
+
+
+_ALL_COUNT: Final = np.zeros((0, 0), np.bool_)
 
 
 class Scoring(NamedTuple):
@@ -39,6 +42,35 @@ class QueryWord(NamedTuple):
     """Where it stands in the query, stop words counted: ascending, for ranking by order and nearness."""
     languages: tuple[Restriction | None, ...] = ()
     """By term: the documents in which it counts, None for all of them; empty if all count everywhere."""
+
+
+class WordTables(NamedTuple):
+    """The words of a plan as kernels take them: made once for features and snippets."""
+
+    terms: tuple[bytes, ...]
+    """Those of all words, in their order."""
+    word: npt.NDArray[np.int32]
+    """By term: the number of its word."""
+    weight: npt.NDArray[np.float64]
+    """By word, as its place."""
+    place: npt.NDArray[np.int32]
+    restrictions: tuple[Restriction | None, ...]
+    """By term: the documents in which it counts; empty if all count everywhere."""
+
+    @classmethod
+    def of(cls, words: Sequence[QueryWord]) -> "WordTables":
+        """Return the tables of some words."""
+        restrictions: list[Restriction | None] = []
+        if any(word.languages for word in words):
+            for word in words:
+                restrictions += word.languages or (None,) * len(word.terms)
+        return cls(
+            tuple([term for word in words for term in word.terms]),
+            np.array([number for number, word in enumerate(words) for _ in word.terms], np.int32),
+            np.array([word.weight for word in words], np.float64),
+            np.array([word.place for word in words], np.int32),
+            tuple(restrictions) if any(restrictions) else (),
+        )
 
 
 class Leaf(NamedTuple):
@@ -116,19 +148,26 @@ class QueryPlan(NamedTuple):
             return self.fixed
         return fixed_pairs(self.lookup.words, [word.word for word in self.words], [word.place for word in self.words])
 
+    def tables(self) -> WordTables:
+        """Return the words as tables."""
+        held = self.lookup.held
+        if held is None or held[0] is not self.words:
+            held = self.lookup.held = (self.words, WordTables.of(self.words))
+        tables: WordTables = held[1]
+        return tables
+
     def places(self, segment: Segment) -> TermRows:
         """Return the dictionary rows of the terms of all `words` in a segment, by word and variant."""
-        return self.lookup.places(segment, [term for word in self.words for term in word.terms])
+        return self.lookup.places(segment, self.tables().terms)
 
     def excluded_terms(self, segment: Segment, documents: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
         """Return which of the terms that `places` has do not count in which documents; empty where all of them count.
 
         By document and term: a stem of one language does not stand for the word in a document of another.
         """
-        languages = [numbers for word in self.words for numbers in word.languages or (None,) * len(word.terms)]
-        return excluded_terms(segment, documents, languages)
+        restrictions = self.tables().restrictions
+        return excluded_terms(segment, documents, restrictions) if restrictions else _ALL_COUNT
 
     def leaf_places(self, segment: Segment) -> TermRows:
         """Return the dictionary rows of the terms of all `leaves` in a segment."""
-        terms = [leaf.term for leaf in self.leaves]
-        return self.lookup.places(segment, terms, (term for word in self.words for term in word.terms))
+        return self.lookup.places(segment, tuple([leaf.term for leaf in self.leaves]), self.tables().terms)

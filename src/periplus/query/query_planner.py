@@ -36,6 +36,8 @@ _MAX_TITLE_WORDS: Final = 6
 _EXPANSIONS: Final = 8
 """Words that a prefix is scored by."""
 _DEEPEST: Final = 200
+_PHRASES: Final = (Phrase, Near)
+_WORDS: Final = (Word, BagOfWords, Phrase, Near)
 _MOST_AT_ONCE: Final = 500
 """Words of a query that are looked up together; of more than this, most are not used anyway."""
 
@@ -112,7 +114,7 @@ class _Compiler:
             self._bag(node)
         elif isinstance(node, Word):
             self._word(node, scored)
-        elif isinstance(node, Phrase | Near):
+        elif isinstance(node, _PHRASES):
             self._phrase(node, scored)
         elif isinstance(node, Filter):
             self._filter(node, scored)
@@ -178,7 +180,7 @@ class _Compiler:
     def _has_room(self, node: Node) -> bool:
         """Return whether a part can be added: without room for its words it would match everything."""
         leaves = len(self.forms.forms(node.word)) if isinstance(node, Word) else 1
-        if not isinstance(node, Word | BagOfWords | Phrase | Near) or leaves <= self._room():
+        if not isinstance(node, _WORDS) or leaves <= self._room():
             return True
         self._note_length()
         return False

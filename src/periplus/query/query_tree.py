@@ -196,9 +196,13 @@ class ParsedQuery(NamedTuple):
     notes: tuple[str, ...]
 
 
+_IN_A_ROW: Final = (BagOfWords, Phrase, Near)
+"""Nodes that are words; a union of types would be made anew whenever it is asked for."""
+
+
 def query_text(tree: Node, depth: int = 0) -> str:
     """Return the words of a query in their order, without those that are excluded."""
-    if isinstance(tree, BagOfWords | Phrase | Near):
+    if isinstance(tree, _IN_A_ROW):
         return " ".join(tree.words)
     if isinstance(tree, Word):
         return tree.word
@@ -243,7 +247,7 @@ def alternative_words(tree: Node) -> frozenset[str]:
 
 def words_of(node: Node, depth: int = 0) -> Iterator[str]:
     """Yield all words of a query, those that are excluded too."""
-    if isinstance(node, BagOfWords | Phrase | Near):
+    if isinstance(node, _IN_A_ROW):
         yield from node.words
     elif isinstance(node, Word):
         yield node.word

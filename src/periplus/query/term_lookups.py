@@ -7,7 +7,7 @@ ask here, so that no term is ever searched for twice while one query is answered
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ TermRows = npt.NDArray[np.int64]
 """A row for each term, with the columns of `TermEntry`; its frequency is 0 where a segment does not have it."""
 
 
+_NO_ROWS: Final = np.zeros((0, 8), np.int64)
 _MOST_NOTES: Final = 3
 """Prefixes and ranges of which the answer says one by one what they stand for."""
 
@@ -41,9 +42,10 @@ class TermLookup:
         self._collection = collection
         self._segments: list[Segment] = collection.segments if isinstance(collection, Index) else []
         self._rows: dict[bytes, int] = {}
-        self._tables: list[TermRows] = [np.zeros((0, 8), np.int64) for _ in self._segments]
         self._frequencies: list[int] = []
         self._places: dict[tuple[int, tuple[bytes, ...]], TermRows] = {}
+        self.held: tuple[object, Any] | None = None
+        """What a plan keeps beside the places of its terms, and what it was made of."""
 
     @property
     def words(self) -> SpellingDictionary:
@@ -57,18 +59,7 @@ class TermLookup:
             return
         for term in new:
             self._rows[term] = len(self._rows)
-        if not isinstance(self._collection, Index):
-            self._frequencies += self._collection.document_frequencies(new)
-            return
-        found = [segment.find_terms(new) for segment in self._segments]
-        self._tables = [
-            np.concatenate([table, more]) if len(table) else more
-            for table, more in zip(self._tables, found, strict=True)
-        ]
-        counts = np.zeros(len(new), np.int64)
-        for more in found:
-            counts += more[:, 0]
-        self._frequencies += counts.tolist()
+        self._frequencies += self._collection.document_frequencies(new)
 
     def frequency(self, term: bytes) -> int:
         """Return the number of documents that have a term, over all segments."""
@@ -92,19 +83,24 @@ class TermLookup:
         """Return of each term whether any document in the languages of its group has it."""
         return self._collection.have_terms(terms, groups, languages)
 
-    def places(self, segment: Segment, terms: Sequence[bytes], further: Iterable[bytes] = ()) -> TermRows:
+    def places(self, segment: Segment, terms: tuple[bytes, ...], further: tuple[bytes, ...] = ()) -> TermRows:
         """Return the dictionary rows of some terms in a segment, in their order.
 
         further: terms that will be asked for later, and are looked up together with these.
         """
         number = self._segments.index(segment) if len(self._segments) > 1 else 0
-        key = number, tuple(terms)
+        key = number, terms
         rows = self._places.get(key)  # Features and snippets are of the same terms.
         if rows is None:
-            self.add((*terms, *further))
-            table = self._tables[number]
-            rows = table[[self._rows[term] for term in terms]] if terms else table[:0]
-            self._places[key] = rows
+            if not terms and not further:
+                return _NO_ROWS
+            if further == terms:
+                further = ()
+            # The segment keeps rows of terms that were looked up: those of a plan are not looked for again.
+            table = segment.find_terms((*terms, *further))
+            rows = self._places[key] = table[: len(terms)]
+            if further:
+                self._places[number, further] = table[len(terms) :]
         return rows
 
 

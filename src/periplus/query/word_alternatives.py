@@ -48,6 +48,10 @@ def suggest_alternatives(
     tokens = split_text(said)
     asked = {word.word for word in words if word.weight}
     places = [n for n, t in enumerate(tokens) if len(t) >= _SHORTEST and t.isalpha() and t in asked][:_MOST_WORDS]
+    beside = index.spelling.count_pairs(["", *tokens], [*tokens, ""])  # A word that goes with a neighbour is meant.
+    places = [place for place in places if not beside[place] and not beside[place + 1]]
+    if not places:
+        return ()
     cooccurrences = _QueryCooccurrences(index, tokens)
     alternatives = (_find_alternative(index, cooccurrences, tokens, place) for place in places)
     best = max((alternative for alternative in alternatives if alternative), default=None)
@@ -78,8 +82,6 @@ def _find_alternative(
 ) -> _Alternative | None:
     """Return the word that goes far better with the others than the one at a position, if there is one."""
     token, book = tokens[place], index.spelling
-    if _beside(index, tokens, place, [token])[0]:
-        return None
     main = languages_of(index).main_language
     stem = terms_of([token], main)[0]
     own = max(book.document_frequencies([token])[0], index.document_frequency(stem), 1)

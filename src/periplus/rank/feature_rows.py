@@ -13,7 +13,7 @@ import numpy.typing as npt
 from periplus.accel import pointers
 from periplus.arrays import ArrayFile
 from periplus.index import Index, Segment
-from periplus.query import QueryPlan
+from periplus.query import QueryPlan, WordTables
 from periplus.rank.external_signals import ExternalSignals
 from periplus.rank.kernels import features
 from periplus.rank.ranking_model import FEATURES, Rows
@@ -48,6 +48,7 @@ _MOST_MENTIONS: Final = 1_000_000
 _SPAM: Final = {PageFlag.STUFFED: 1, PageFlag.HIDDEN: 1, PageFlag.LINK_FARM: 1, PageFlag.UNTRUSTED: 3}
 """What each flag adds to the spam feature: links give a farm away more surely than its words do."""
 _MOST_WORDS: Final = 64
+_ALL_COUNT: Final = np.zeros((0, 0), np.bool_)
 
 
 class FeatureExtractor:
@@ -83,11 +84,12 @@ class FeatureExtractor:
             rows[:, 0] = candidates.scores
             return rows
         places = [plan.places(segment) for segment in self._index.segments]
+        tables = plan.tables() if len(words) == len(plan.words) else WordTables.of(words)
         asked = features.FeatureQuery(
             places[0][np.newaxis] if len(places) == 1 else np.stack(places),
-            np.array([number for number, word in enumerate(words) for _ in word.terms], np.int32),
-            np.array([word.weight for word in words]),
-            np.array([word.place for word in words], np.int32),
+            tables.word,
+            tables.weight,
+            tables.place,
             _bonds(plan, len(words), bool(needed & FIXED_PHRASES)),
             self._excluded_terms(plan, candidates),
             candidates.segments,
@@ -111,12 +113,12 @@ class FeatureExtractor:
 
     def _excluded_terms(self, plan: QueryPlan, candidates: Candidates) -> npt.NDArray[np.bool_]:
         """Return which terms do not count in which candidates; empty where all of them count."""
-        terms = sum(len(word.terms) for word in plan.words)
-        if not any(word.languages for word in plan.words):
-            return np.zeros((0, 0), np.bool_)
+        tables = plan.tables()
+        if not tables.restrictions:
+            return _ALL_COUNT
         if len(self._index.segments) == 1:
             return plan.excluded_terms(self._index.segments[0], candidates.documents)
-        excluded = np.zeros((len(candidates.documents), terms), np.bool_)
+        excluded = np.zeros((len(candidates.documents), len(tables.terms)), np.bool_)
         for number, segment in enumerate(self._index.segments):
             rows = np.flatnonzero(candidates.segments == number)
             excluded[rows] = plan.excluded_terms(segment, candidates.documents[rows])

@@ -1,5 +1,6 @@
 """How similar candidates are to a query by the static model: a feature of every candidate, in microseconds."""
 
+import math
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -141,10 +142,10 @@ def fill_similarities(values: Floats) -> Floats:
 
     So they neither gain nor lose. Where most have none, the query is in no language of the model, and all are 0.
     """
+    if not math.isnan(np.dot(values, values)):  # Where one is missing, so is the sum.
+        return values
     missing = np.isnan(values)
     absent = int(np.count_nonzero(missing))
-    if not absent:
-        return values
     if len(values) - absent < _MIN_SHARE * len(values) or absent == len(values):
         return np.zeros(len(values))
     return np.where(missing, values[~missing].mean(), values)

@@ -115,7 +115,7 @@ def _order_by_features(
     shares = model.scorer.score_candidates(retrieved.features[:depth], similar=not fused)
     if len(retrieved.factors):
         shares = _multiply(shares, retrieved.factors[:depth])
-    order = np.argsort(-shares, kind="stable")
+    order = (-shares).argsort(kind="stable")
     scores = (shares[order] * retrieved.best_score).astype(np.float32)
     if depth == count:
         return order, scores

@@ -96,7 +96,11 @@ def name_key(parts: Sequence[bytes]) -> int:
 
 def keys_of_names(names: Sequence[Sequence[bytes]]) -> npt.NDArray[np.uint64]:
     """Return the name keys of several names, each given by its words or stems."""
-    letters = [_join_letters(parts) for parts in names]
+    return _hash_names([_join_letters(parts) for parts in names])
+
+
+def _hash_names(letters: Sequence[bytes]) -> npt.NDArray[np.uint64]:
+    """Return the keys of names, each given by its letters."""
     start = np.array([*itertools.accumulate(map(len, letters), initial=0)], np.int64)
     keys: npt.NDArray[np.uint64] = hash_letters(np.frombuffer(b"".join(letters) or b"\0", np.uint8), start)
     return keys
@@ -238,15 +242,28 @@ def _similar_names(
     collection: "CollectionView", words: Sequence[str], stems: Sequence[bytes], place: int, language: str
 ) -> Iterator[tuple["SpellingCandidate", list[int]]]:
     """Yield the words that may be meant by the one at a place, with the keys of the names that documents have so."""
-    meanings = collection.spelling.find_candidates(words[place])
+    meanings, written, meant_stems = collection.spelling.find_written(words[place], language)
     if not meanings:
         return
-    written = [word.encode("utf-8", "replace") for word in words]
-    names: list[list[bytes]] = []
-    for meant, stem in zip(meanings, terms_of([meant.word for meant in meanings], language), strict=True):
-        names.append([*written[:place], meant.word.encode("utf-8", "replace"), *written[place + 1 :]])
-        names.append([*stems[:place], stem, *stems[place + 1 :]])
-    keys = keys_of_names(names)
+    own = [word.encode("utf-8", "replace") for word in words]
+    names = [*_replace_word(own, place, written), *_replace_word(stems, place, meant_stems)]
+    # Most words are their own stems: names that are the same are looked for once.
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    keys = _hash_names(list(numbers))
     known = collection.known_names(keys)
-    for number in np.flatnonzero(known[::2] | known[1::2]).tolist():
-        yield meanings[number], list(dict.fromkeys(keys[2 * number : 2 * number + 2].tolist()))
+    if not known.any():
+        return
+    has, every = known.tolist(), keys.tolist()
+    for number, meant in enumerate(meanings):
+        both = numbers[names[number]], numbers[names[number + len(meanings)]]
+        if has[both[0]] or has[both[1]]:
+            yield meant, list(dict.fromkeys([every[both[0]], every[both[1]]]))
+
+
+def _replace_word(parts: Sequence[bytes], place: int, others: Sequence[bytes]) -> list[bytes]:
+    """Return the letters of a name with each of some words in place of the one at a place."""
+    before, after = parts[:place], parts[place + 1 :]
+    if _APART.search(b"".join((*before, *after, *others))):
+        return [_join_letters([*before, other, *after]) for other in others]
+    first, last = b"".join(before), b"".join(after)
+    return [first + other + last for other in others]

@@ -23,9 +23,10 @@ from periplus.index.vocabulary.surface_forms import (
     read_vocabulary,
 )
 from periplus.index.vocabulary.words_file import read_statistics
+from periplus.text import terms_of
 from periplus.text.kernels import word_table
 
-__all__ = ["SpellingCandidate", "SpellingDictionary", "VocabularySource"]
+__all__ = ["SpellingCandidate", "SpellingDictionary", "VocabularySource", "WrittenCandidates"]
 
 _MAX_WORDS: Final = 1 << 20
 _STALE_SHARE: Final = 0.05
@@ -34,7 +35,7 @@ _TWO_EDITS_LETTERS: Final = 5
 """Words of at least this many letters may have two edits."""
 _MAX_CANDIDATES: Final = 16
 _MAX_CACHED: Final = 1 << 12
-"""Words whose candidates are kept; a full table begins anew."""
+"""Words whose candidates are kept; a full table begins anew. So are their names, and the frequencies of words."""
 _EDIT_WEIGHT: Final = 11.0
 """The score of an edit of cost 100, against the logarithm of a word's document frequency."""
 
@@ -47,6 +48,16 @@ class SpellingCandidate(NamedTuple):
     cost: int
     """Of the edits: 100 for an ordinary one."""
     score: float
+
+
+class WrittenCandidates(NamedTuple):
+    """The words that may have been intended by another, as names of documents are compared with them."""
+
+    candidates: list[SpellingCandidate]
+    written: list[bytes]
+    """Each as UTF-8."""
+    stems: list[bytes]
+    """Each as a term of one language."""
 
 
 class VocabularySource(Protocol):
@@ -81,6 +92,10 @@ class _Vocabularies(NamedTuple):
     sampled: int
     candidates: dict[str, list[SpellingCandidate]]
     """Those of words that were asked for: names, corrections and alternatives of one query ask for the same."""
+    written: dict[tuple[str, str], WrittenCandidates]
+    """The same by word and language, as they are written."""
+    frequencies: dict[str, int]
+    """Of words that were asked for."""
 
 
 class SpellingDictionary:
@@ -121,12 +136,20 @@ class SpellingDictionary:
 
     def document_frequencies(self, words: Sequence[str]) -> list[int]:
         """Return how many documents have each folded word; 0 also for words that are too rare to be stored."""
-        if not self._loaded or not words:
+        loaded = self._loaded
+        if not loaded or not words:
             return [0] * len(words)
+        known = [loaded.frequencies.get(word, -1) for word in words]
+        if -1 not in known:
+            return known
         letters = [word.encode("utf-16-le", "replace") for word in words]
         start = np.array([*accumulate((len(word) // 2 for word in letters), initial=0)], np.int64)
         joined = np.frombuffer(b"".join(letters), np.uint16)
-        frequencies: list[int] = spelling_candidates.look_up_frequencies(self._loaded.words, joined, start).tolist()
+        frequencies: list[int] = spelling_candidates.look_up_frequencies(loaded.words, joined, start).tolist()
+        if len(words) <= _MAX_CACHED:
+            if len(loaded.frequencies) + len(words) > _MAX_CACHED:
+                loaded.frequencies.clear()
+            loaded.frequencies.update(zip(words, frequencies, strict=True))
         return frequencies
 
     def find_candidates(self, word: str) -> list[SpellingCandidate]:
@@ -140,6 +163,21 @@ class SpellingDictionary:
                 loaded.candidates.clear()
             candidates = loaded.candidates[word] = self._find_candidates(loaded, word)
         return candidates.copy()
+
+    def find_written(self, word: str, language: str) -> WrittenCandidates:
+        """Return the words that may have been intended by a folded word, best first, with their stems in a language."""
+        loaded = self._loaded
+        written = loaded.written.get((word, language)) if loaded else None
+        if written is None:
+            candidates = self.find_candidates(word)
+            words = [candidate.word for candidate in candidates]
+            letters = [other.encode("utf-8", "replace") for other in words]
+            written = WrittenCandidates(candidates, letters, terms_of(words, language))
+            if loaded:
+                if len(loaded.written) >= _MAX_CACHED:
+                    loaded.written.clear()
+                loaded.written[word, language] = written
+        return written
 
     def _find_candidates(self, loaded: _Vocabularies, word: str) -> list[SpellingCandidate]:
         typed = _letters(word)
@@ -216,6 +254,8 @@ def _load(segments: Sequence[VocabularySource]) -> _Vocabularies:
         counts,
         sum(segment.documents for segment in segments),
         sum(part.sampled for part in statistics),
+        {},
+        {},
         {},
     )
 

@@ -6,7 +6,7 @@ whatever the rest of the index is. A term that only a minority of pages has for 
 languages only: 'cares' is 'car' to the Spanish stemmer, but an English page about cars is no answer to it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -153,10 +153,9 @@ def restricted_blocks(segment: Segment, restriction: Restriction) -> npt.NDArray
 
 
 def excluded_terms(
-    segment: Segment, documents: npt.NDArray[np.int32], languages: Iterable[Restriction | None]
+    segment: Segment, documents: npt.NDArray[np.int32], sets: tuple[Restriction | None, ...]
 ) -> npt.NDArray[np.bool_]:
     """Return which terms, each with its restriction, do not count in which documents; empty where all of them count."""
-    sets = tuple(languages)
     if not any(sets):
         return np.zeros((0, 0), np.bool_)
     pages = {restriction for restriction in sets if isinstance(restriction, PhrasePages)}

@@ -124,6 +124,8 @@ def add_related(
 
     titles: titles and URLs of the rows that `related_rows` returned.
     """
+    if not selection.similar and not (hits and shown[0] == selection.rows[0] and is_home_page(hits[0])):
+        return list(hits)
     finished = []
     for hit, row in zip(hits, shown, strict=True):
         similar = tuple([titles[other][1] for other in selection.similar.get(row, ())])
@@ -162,7 +164,7 @@ def select_results(
     """
     parts: tuple[Iterable[int], ...] = (range(len(flags)),)
     hidden = 0
-    if flags.any():
+    if np.count_nonzero(flags):
         is_hidden, untrusted = (flags & excluded) != 0, (flags & int(PageFlag.UNTRUSTED)) != 0
         # Hosts are diversified among those that are trusted: a link farm has many hosts, and would get every other
         # place.
@@ -212,22 +214,18 @@ class _DuplicateFilter:
         if self._bits < 0 or (len(self._signatures) > _WINDOW and self._late()):
             return False
         own = self._fields.signature(row)
-        near = self._possible(own)
+        near = self._signatures if len(self._signatures) <= _FEW else self._possible(own)
         # Most differ in both hashes: only the others are compared in full.
-        simhash, exact, bits = own.simhash, own.exact, self._bits
-        close = [pair for pair in near if pair[1][2] == exact or (pair[1][0] ^ simhash).bit_count() <= bits]
-        original = next((at for at, its in close if own.is_near_duplicate(its, bits)), None)
-        if original is None:
-            self._add(row, own)
-            return False
-        self.similar.setdefault(original, []).append(row)
-        return True
+        (simhash, _, exact), bits = own, self._bits
+        for at, its in near:
+            if (its[2] == exact or (its[0] ^ simhash).bit_count() <= bits) and own.is_near_duplicate(its, bits):
+                self.similar.setdefault(at, []).append(row)
+                return True
+        self._add(row, own)
+        return False
 
     def _possible(self, own: ContentSignature) -> list[tuple[int, ContentSignature]]:
-        """Return the signatures that may be of near-duplicates: all of few, those with close simhashes of many."""
-        count = len(self._signatures)
-        if count <= _FEW:
-            return self._signatures
+        """Return the signatures that may be of near-duplicates: those with close simhashes."""
         simhashes, exact = self._all_hashes()
         close = np.bitwise_count(simhashes ^ np.uint64(own.simhash)) <= self._bits
         if own.exact:
