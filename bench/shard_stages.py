@@ -88,7 +88,7 @@ def record_requests(shards: Sequence[BuiltShard], words: Sequence[str], settings
     requests = []
     for query in words:
         group.request = None
-        searcher.search(Query(query))
+        searcher.preview(Query(query), {})  # in stages, also where there is one shard
         if group.request is not None:
             requests.append(group.request)
     return requests

@@ -20,6 +20,7 @@ class Nodes:
     def __init__(self) -> None:
         self.processes: list[subprocess.Popen[bytes]] = []
         self.failures = 0
+        self.options: list[dict[str, Any]] = []
         self.head_node = self._node()
 
     def _node(self) -> Any:
@@ -28,6 +29,7 @@ class Nodes:
         return SimpleNamespace(all_processes={"raylet": [SimpleNamespace(process=process)]})
 
     def add_node(self, **options: Any) -> Any:
+        self.options.append(options)
         node = self._node()
         if self.failures:
             self.failures -= 1
@@ -62,6 +64,8 @@ def test_a_node_that_does_not_start_is_tried_again(nodes: Nodes, tmp_path: Path)
     launcher.start()
     failed, second = nodes.processes[1:]
     assert failed.wait(60) != 0, "nothing of a node that did not start is left"
+    ports = {nodes.options[-1][name] for name in ("metrics_agent_port", "runtime_env_agent_port")}
+    assert len(ports) == 2, "a node that waits for its agents to choose ports ends itself on a busy machine"
     nodes.kill(second)
     nodes.failures = 2
     while len(nodes.processes) < 6:

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from embeddings.tiny_model import NaiveEncoder
 from index.made_pages import Ranks, queries, random_ranks, random_visits, visit
 from periplus.embeddings import EmbeddingSearcher, embed_index
-from periplus.errors import BadUrl
+from periplus.errors import BadUrl, ExpensiveQuery
 from periplus.evaluate import read_documents
 from periplus.hashing import fingerprint_text
 from periplus.query import Synonyms
 from periplus.rank import Ranker
-from periplus.records import Query
+from periplus.records import Query, SearchLimits
 from periplus.search import IndexShard, LocalShards, Searcher, ShardedSearcher
 from periplus.settings import EmbeddingSettings
 from search.shard_pairs import SETTINGS, assert_same, build_both, split_by_host
@@ -164,7 +164,7 @@ def test_a_query_takes_one_round_or_two(wiki: tuple[Searcher, ShardedSearcher, L
         assert [method for method, _ in group.calls if method != "signatures"] == ["retrieve", "present"]
 
 
-def test_results_that_are_not_presented_early_are_asked_for(tmp_path: Path) -> None:
+def test_results_that_are_not_presented_early_are_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One shard has all that matches best, and nearly all of it has to be asked for."""
     parts = [
         [visit(f"https://{name}{n}.test/", f"{name} {n}", f"{name} {'sea ' * n} fog") for n in range(12)]
@@ -173,12 +173,30 @@ def test_results_that_are_not_presented_early_are_asked_for(tmp_path: Path) -> N
     whole, broker, group = build_both(tmp_path, parts, Ranks({}))
     assert_same(whole, broker, Query("fog", size=10, folded=False))
     assert ("present", 1) in group.calls
+    monkeypatch.setattr(ShardedSearcher, "answers_whole", False)
     one = build_both(tmp_path / "alone", parts[:1], Ranks({}))
     for query in (Query("fog"), Query("fog", size=3), Query("fog", explain=True), Query("fog", start=3)):
         one[2].calls.clear()
         assert_same(*one[:2], query)
         is_early = not query.explain and not query.start
         assert [method for method, _ in one[2].calls] == (["retrieve"] if is_early else ["retrieve", "present"])
+
+
+def test_the_only_shard_gives_whole_answers(tmp_path: Path) -> None:
+    """In one message, and by stages where it has other settings than the broker."""
+    part = [visit(f"https://a.test/{n}", f"Fog {n}", f"fog {'sea ' * n}") for n in range(12)]
+    whole, broker, group = build_both(tmp_path, [part], Ranks({}))
+    group.calls.clear()
+    for query in (Query("fog"), Query("fgo"), Query("+fog +moon"), Query("fog", explain=True), Query("fog", start=3)):
+        assert_same(whole, broker, query)
+    assert {method for method, _ in group.calls} == {"answer"}
+    with pytest.raises(ExpensiveQuery):
+        broker.search(Query("fog"), SearchLimits(cost=0.0))
+    group.calls.clear()
+    search = msgspec.structs.replace(SETTINGS.search, snippet_chars=80)
+    other = ShardedSearcher(group, msgspec.structs.replace(SETTINGS, search=search))
+    assert len(other.search(Query("fog")).hits) == len(whole.search(Query("fog")).hits)
+    assert [method for method, _ in group.calls if method != "describe"][-2:] == ["answer", "retrieve"]
 
 
 def test_short_texts_are_read_only_if_they_are_as_long_as_others(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import http.client
 import random
 import socket
 import threading
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -175,8 +176,31 @@ def test_strangers_that_are_idle_keep_nobody_out(patient_server):
         stranger.close()
 
 
+@pytest.mark.parametrize("turns", range(5))
+def test_a_request_that_comes_with_a_cancellation_does_not_undo_it(turns):
+    """As with `asyncio.wait_for` of Python 3.11, which returns what has come a turn of the loop before."""
+    server = MailboxServer(3, KEY, {}, head_seconds=0.05)
+
+    async def cancel_after() -> bool:
+        reader = asyncio.StreamReader()
+        task = asyncio.create_task(server._answer_next(reader, SimpleNamespace(is_peer=False)))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        reader.feed_data(b"POST /mail HTTP/1.1\r\n")
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait({task})
+        return task.cancelled()
+
+    try:
+        assert asyncio.run(cancel_after())
+    finally:
+        server.close()
+
+
 def test_a_conversation_that_misses_its_cancellation_ends_all_the_same(patient_server, monkeypatch):
-    """`asyncio.wait_for` returns what has come at the very moment of a cancellation, which is lost then."""
+    """Whatever takes its cancellation for something else."""
 
     async def answer_next(reader: asyncio.StreamReader, connection: object) -> bool:
         with contextlib.suppress(asyncio.CancelledError):

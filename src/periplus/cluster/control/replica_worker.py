@@ -91,7 +91,9 @@ class ReplicaWorker:
         settings = msgspec.structs.replace(self._spec.settings, search=limits)
         searcher = ShardedSearcher(LocalShards([IndexShard(folder, settings)], encoded=True), settings)
         for words in _WARM_UP:
-            searcher.search(Query(words, explain=words != _WARM_UP[0]))
+            query = Query(words, explain=words != _WARM_UP[0])
+            searcher.search(query)  # as the only shard of a collection
+            searcher.preview(query, {})  # and as one of several
 
     def describe(self) -> dict[str, Any]:
         """Return address, open generations and figures; remove the folders of generations that are closed."""

@@ -212,14 +212,14 @@ class MailboxServer:
         """Answer the requests of one connection, one after the other."""
         writer = connection.writer
         try:
-            # wait_for may take a request that arrives at that moment for the end of waiting, and lose a cancellation.
             while not self._stop.is_set() and await self._answer_next(reader, connection):
                 pass
         except _Refusal as refusal:
             self.refused += 1
             with contextlib.suppress(OSError):
                 await self._send(writer, refusal.answer, {}, last=True)
-                await asyncio.wait_for(_discard(reader), _LINGER_SECONDS)
+                async with asyncio.timeout(_LINGER_SECONDS):
+                    await _discard(reader)
         except (OSError, asyncio.IncompleteReadError):
             pass
         finally:
@@ -231,10 +231,12 @@ class MailboxServer:
         """Answer one request; return whether another may follow."""
         try:
             seconds = self._idle_seconds if connection.is_peer else self._head_seconds
-            first = await asyncio.wait_for(reader.readline(), seconds)
+            async with asyncio.timeout(seconds):
+                first = await reader.readline()
             if not first:
                 return False
-            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), self._head_seconds)
+            async with asyncio.timeout(self._head_seconds):
+                head = await reader.readuntil(b"\r\n\r\n")
         except (ValueError, asyncio.LimitOverrunError):
             raise _Refusal(431, "The head is too long.") from None
         except TimeoutError:
@@ -242,7 +244,8 @@ class MailboxServer:
         path, headers = _parse_head(first, head)
         length = self._content_length(path, headers)
         try:
-            body = await asyncio.wait_for(self._read_body(reader, connection, length), self._body_seconds)
+            async with asyncio.timeout(self._body_seconds):
+                body = await self._read_body(reader, connection, length)
         except TimeoutError:
             raise _Refusal(408, "The body arrives too slowly.") from None
         arrived, purpose, run = time.monotonic(), request_purpose(self._number, path), self._loop.run_in_executor
@@ -319,7 +322,8 @@ class MailboxServer:
         if last:
             lines.append("Connection: close")
         writer.write("\r\n".join((*lines, "", "")).encode("latin-1") + answer.body)
-        await asyncio.wait_for(writer.drain(), self._body_seconds)
+        async with asyncio.timeout(self._body_seconds):
+            await writer.drain()
 
 
 async def _discard(reader: asyncio.StreamReader) -> None:

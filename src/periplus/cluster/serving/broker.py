@@ -29,7 +29,6 @@ from periplus.search import (
     RankingWeight,
     SearchStatistics,
     ShardedSearcher,
-    passages_of_snippets,
 )
 from periplus.settings import Settings
 from periplus.url import parse_address
@@ -149,9 +148,15 @@ class Broker:
     def passages(
         self, query: Query, tokens: int, limits: SearchLimits | None = None
     ) -> tuple[ResultPage, tuple[Passage, ...]]:
-        """Return the snippets of the best results as passages, within a budget of tokens."""
-        page = self.search(query, limits)
-        return page, passages_of_snippets(page, tokens)
+        """Return the passages of the best results that say most about a query, within a budget of tokens."""
+        passages: tuple[Passage, ...] = ()
+
+        def search(searcher: ShardedSearcher, left: SearchLimits) -> ResultPage:
+            nonlocal passages
+            page, passages = searcher.passages(query, tokens, left)
+            return page
+
+        return self._ask(search, limits or SearchLimits()), passages
 
     def preview(self, query: Query, weights: Mapping[str, float]) -> ResultPage:
         """Return the answer that other weights would give."""

@@ -40,8 +40,12 @@ _PROBE_SECONDS: Final = 0.5
 _PROBE_INTERVAL: Final = 0.05
 _STICKY: Final = frozenset({"describe", "dictionary"})
 """Methods for which a broker stays with one replica: each numbers its commits and the segments of live pages itself."""
-_QUERY_METHODS: Final = frozenset({"retrieve", "statistics", "signatures", "present", "suggest"})
+_QUERY_METHODS: Final = frozenset(
+    {"answer", "retrieve", "statistics", "signatures", "present", "suggest", "collect", "passages", "evidence"}
+)
 """Methods that somebody waits for: a shard that takes longer than `cluster.deadline` is left out."""
+_RETRIEVING: Final = frozenset({"retrieve", "collect"})
+"""Methods that return documents."""
 _PINNED: Final = frozenset({"signatures", "present"})
 """Methods that name documents as the replica that retrieved them does."""
 
@@ -149,7 +153,7 @@ class ReplicaGroup:
             self._hedges += fan_out.hedges
         if method in _STICKY:
             self._sticky.update(exchange.senders)
-        if method == "retrieve":
+        if method in _RETRIEVING:
             context.replicas.update(exchange.senders)
         return exchange.replies
 

@@ -43,6 +43,10 @@ METHOD_NUMBERS: Final = {
     "cached_blocks": 9,
     "page_status": 10,
     "parts": 11,
+    "answer": 12,
+    "collect": 13,
+    "passages": 14,
+    "evidence": 15,
 }
 METHODS: Final = {number: name for name, number in METHOD_NUMBERS.items()}
 HEALTH: Final = 64

@@ -42,7 +42,7 @@ __all__ = [
     "sign_header",
 ]
 
-PROTOCOL: Final = 2
+PROTOCOL: Final = 3
 """Number of the protocol between processes; raised with every change of a message."""
 SIGNATURE_HEADER: Final = "Periplus-Signature"
 KEY_BYTES: Final = 32

@@ -18,7 +18,16 @@ from periplus.settings import ParseSettings
 if TYPE_CHECKING:
     from periplus.parse import TextBlock
 
-__all__ = ["MAX_PAGES", "find_page_passages", "heading_path"]
+__all__ = [
+    "MAX_PAGES",
+    "find_page_passages",
+    "heading_path",
+    "make_passage",
+    "read_passages",
+    "select_quotable",
+    "stored_blocks",
+    "warc_position",
+]
 
 MAX_PAGES: Final = 20
 """Results whose texts are read."""
@@ -44,18 +53,32 @@ def find_page_passages(
     if parsed.tree is None or not page.hits:
         return ()
     plan = session.plan(parsed, msgspec.structs.replace(page.query, words=words))
-    hits = [hit for hit in page.hits if not hit.flags & _WITHHELD][:MAX_PAGES]
-    texts, spans = _read(session, plan, hits)
+    hits = select_quotable(page)
+    texts, spans = read_passages(session, plan, [hit.key for hit in hits])
     chosen = choose_passages(spans, tokens)
     hashes = {number: hashlib.sha256(texts[number]).hexdigest() for number in {span.page for span in chosen}}
     blocks = {
-        number: _blocks(cards, hits[number].key, settings) if time.monotonic() < end else ()
+        number: stored_blocks(cards, hits[number].key, settings) if time.monotonic() < end else ()
         for number in sorted(hashes)
     }
-    return tuple(_passage(hits[span.page], span, hashes[span.page], cards, blocks[span.page]) for span in chosen)
+    return tuple(
+        make_passage(
+            hits[span.page],
+            span,
+            hashes[span.page],
+            heading_path(blocks[span.page], span.text),
+            warc_position(cards, hits[span.page].key),
+        )
+        for span in chosen
+    )
 
 
-def _blocks(cards: CardReader, key: int, settings: ParseSettings) -> "tuple[TextBlock, ...]":
+def select_quotable(page: ResultPage) -> list[Hit]:
+    """Return the results of an answer whose texts may be quoted, as many as are read."""
+    return [hit for hit in page.hits if not hit.flags & _WITHHELD][:MAX_PAGES]
+
+
+def stored_blocks(cards: CardReader, key: int, settings: ParseSettings) -> "tuple[TextBlock, ...]":
     """Return the blocks of a page whose response is stored, if the store is open."""
     if (record := cards.known_record(key)) is None or not record.warc:
         return ()
@@ -64,9 +87,11 @@ def _blocks(cards: CardReader, key: int, settings: ParseSettings) -> "tuple[Text
     return read_blocks(cards, key, settings)
 
 
-def _read(session: IndexSession, plan: QueryPlan, hits: Sequence[Hit]) -> tuple[dict[int, bytes], list[PassageSpan]]:
-    """Return the texts of some hits by their number, and their best passages."""
-    numbers = {hit.key: number for number, hit in enumerate(hits)}
+def read_passages(
+    session: IndexSession, plan: QueryPlan, wanted: Sequence[int]
+) -> tuple[dict[int, bytes], list[PassageSpan]]:
+    """Return texts and best passages of those pages, given by their keys, that an index has, by place in the list."""
+    numbers = {key: number for number, key in enumerate(wanted)}
     keys = np.array(list(numbers), np.uint64)
     texts: dict[int, bytes] = {}
     spans: list[PassageSpan] = []
@@ -85,8 +110,14 @@ def _read(session: IndexSession, plan: QueryPlan, hits: Sequence[Hit]) -> tuple[
     return texts, spans
 
 
-def _passage(hit: Hit, span: PassageSpan, content: str, cards: CardReader, blocks: "Sequence[TextBlock]") -> Passage:
-    record = cards.known_record(hit.key)
+def warc_position(cards: CardReader, key: int) -> str:
+    """Return where the response of a page is stored, if the store is open; '' if it is not stored."""
+    record = cards.known_record(key)
+    return f"{record.warc}:{record.warc_offset}" if record is not None and record.warc else ""
+
+
+def make_passage(hit: Hit, span: PassageSpan, content: str, headings: tuple[str, ...], warc: str) -> Passage:
+    """Return a passage of a result with its evidence."""
     return Passage(
         hit.url,
         hit.title,
@@ -96,10 +127,10 @@ def _passage(hit: Hit, span: PassageSpan, content: str, cards: CardReader, block
         span.begin,
         span.end,
         content,
-        heading_path(blocks, span.text),
+        headings,
         language=hit.language,
         fetched=hit.fetched,
-        warc=f"{record.warc}:{record.warc_offset}" if record is not None and record.warc else "",
+        warc=warc,
         rank=span.page + 1,
     )
 

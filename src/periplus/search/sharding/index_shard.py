@@ -14,7 +14,7 @@ from periplus.query import Link, PlanRecord, QueryBudget, QueryPlan, restore_pla
 from periplus.rank import ExternalSignals
 from periplus.records import Card
 from periplus.result_rules import ActiveRules, RuleSet, parse_rules
-from periplus.search.index_session import IndexParts, IndexSession, SearchStatistics
+from periplus.search.index_session import IndexParts, IndexSession
 from periplus.search.link_queries import resolve_filter
 from periplus.search.page_status import DELETED, INDEXED, PageStatus, status_of_record
 from periplus.search.present import explain_rows
@@ -29,7 +29,10 @@ from periplus.search.sharding.candidate_columns import CandidateColumnReader
 from periplus.search.sharding.early_results import present_early
 from periplus.search.sharding.empty_replies import no_candidates
 from periplus.search.sharding.feature_columns import pack_features
+from periplus.search.sharding.gathering.collected_parts import collect_part
+from periplus.search.sharding.gathering.shard_passages import find_evidence, find_shard_passages
 from periplus.search.sharding.shard_statistics import answer_statistics
+from periplus.search.sharding.whole_answers import WholeAnswers
 from periplus.search.suggester import Completions
 from periplus.settings import Settings
 from periplus.text import LANGUAGES
@@ -65,6 +68,7 @@ class IndexShard:
         self._dictionary: SegmentDictionary | None = None
         """The one whose pieces were asked for last."""
         self._columns = CandidateColumnReader()
+        self._answers = WholeAnswers(settings, self._cards)
         self._plan_lock = threading.Lock()
         self._plans: dict[PlanRecord, tuple[IndexSession, QueryPlan]] = {}
         """Plans of queries that have retrieved, each until its query presents."""
@@ -85,7 +89,8 @@ class IndexShard:
         with self._lock:
             newest = self._sessions[-1]
             changed = newest.index.has_newer_generation()
-            if not changed and not newest.signals.stale and not newest.ranker.stale:
+            stale = newest.signals.stale or newest.ranker.stale or newest.fields_changed
+            if not changed and not stale:
                 return False
             session = IndexSession(newest.index.reopen() if changed else newest.index, self._settings, newest)
             before = self._sessions if changed else self._sessions[:-1]
@@ -106,7 +111,7 @@ class IndexShard:
         """Return what the shard has."""
         session, last = self._session(), self._description
         if last is None or last[0] is not session:
-            last = self._description = (session, _describe(session.index, session.statistics))
+            last = self._description = (session, _describe(session))
         if request.state == last[1].state:
             return last[1]._replace(segments=(), is_known=True)
         return last[1]
@@ -135,7 +140,7 @@ class IndexShard:
         limit = min(max(1, request.limit), max(_MAX_ROWS, self._settings.search.max_results))
         budget = QueryBudget(request.seconds, request.work)
         plan = self._plan(session, request.plan)
-        if request.plan.rules and plan.rules is None:
+        if request.plan.rules:
             rules = self._find_rules(request)
             if rules is None:
                 return _without_rules(session.index.manifest.generation)
@@ -162,7 +167,23 @@ class IndexShard:
             early,
         )
 
-    def _find_rules(self, request: records.RetrieveRequest) -> ActiveRules | None:
+    def collect(self, request: records.CollectRequest) -> records.CollectReply:
+        """Return facets over all matches of a plan, and the first matches in the order of a field."""
+        session = self._session()
+        plan = self._plan(session, request.plan)
+        rules = self._find_rules(request) if request.plan.rules else None
+        return collect_part(session, plan._replace(rules=rules), request, self._columns)
+
+    def passages(self, request: records.PassagesRequest) -> records.PassagesReply:
+        """Return the best passages of those pages that the shard has."""
+        session = self._session()
+        return find_shard_passages(session, self._plan(session, request.plan), request)
+
+    def evidence(self, request: records.EvidenceRequest) -> records.EvidenceReply:
+        """Return headings and stored responses of those pages that the shard has; it may open the page store."""
+        return find_evidence(self._cards, request, self._settings.parse)
+
+    def _find_rules(self, request: records.RetrieveRequest | records.CollectRequest) -> ActiveRules | None:
         """Return the rules of a plan: those that came with it, or that came before; None if one is missing."""
         for source in request.rules[:_MAX_RULE_SETS]:
             rules = parse_rules(source.text, source.format)
@@ -235,6 +256,10 @@ class IndexShard:
     def _card(self, words: str, title: str, key: int) -> Card | None:
         return self._cards.card(key) if names_page(words, title) else None
 
+    def answer(self, request: records.AnswerRequest) -> records.AnswerReply:
+        """Return the answer to a query, where the collection has no other shard."""
+        return self._answers.answer(self._session(), request)
+
     def suggest(self, request: records.SuggestRequest) -> Completions:
         """Return completions of what somebody types."""
         return self._session().suggester.complete(request.words, request.size)
@@ -288,8 +313,9 @@ def _without_rules(generation: int) -> records.RetrieveReply:
     return records.RetrieveReply(no_candidates(), columns, columns, generation, 0, (), None, True)
 
 
-def _describe(index: Index, statistics: SearchStatistics) -> records.ShardDescription:
-    """Return what an index has; statistics: of it."""
+def _describe(session: IndexSession) -> records.ShardDescription:
+    """Return what an index has."""
+    index, statistics = session.index, session.statistics
     segments = tuple(
         records.SegmentDescription(segment.name, segment.documents, np.flatnonzero(~segment.is_live))
         for segment in index.segments
@@ -306,7 +332,8 @@ def _describe(index: Index, statistics: SearchStatistics) -> records.ShardDescri
         statistics.bytes,
         tuple(sorted(statistics.kinds)),
         own.epoch if (own := folder_statistics(index.folder)) else 0,
-        fingerprint_text(repr((index.manifest.generation, parts))),
+        fingerprint_text(repr((index.manifest.generation, parts, *([session.fields] if session.fields else [])))),
+        fields=session.fields,
     )
 
 

@@ -44,6 +44,22 @@ class Shard(Protocol):
         """Return the hits of documents that were selected."""
         ...
 
+    def collect(self, request: records.CollectRequest) -> records.CollectReply:
+        """Return facets over all matches of a plan, and the first matches in the order of a field."""
+        ...
+
+    def passages(self, request: records.PassagesRequest) -> records.PassagesReply:
+        """Return the best passages of pages."""
+        ...
+
+    def evidence(self, request: records.EvidenceRequest) -> records.EvidenceReply:
+        """Return what passages can be checked by: headings and stored responses."""
+        ...
+
+    def answer(self, request: records.AnswerRequest) -> records.AnswerReply:
+        """Return the answer to a query, where the collection has no other shard."""
+        ...
+
     def suggest(self, request: records.SuggestRequest) -> Completions:
         """Return completions of what somebody types."""
         ...
@@ -79,6 +95,10 @@ SHARD_METHODS: Final[Mapping[str, ShardMethod]] = {
     "retrieve": ShardMethod(records.RetrieveRequest, records.RetrieveReply),
     "signatures": ShardMethod(records.SignatureRequest, records.SignatureReply),
     "present": ShardMethod(records.PresentRequest, records.PresentReply),
+    "collect": ShardMethod(records.CollectRequest, records.CollectReply),
+    "passages": ShardMethod(records.PassagesRequest, records.PassagesReply),
+    "evidence": ShardMethod(records.EvidenceRequest, records.EvidenceReply),
+    "answer": ShardMethod(records.AnswerRequest, records.AnswerReply),
     "suggest": ShardMethod(records.SuggestRequest, Completions),
     "cached_page": ShardMethod(records.PageRequest, records.StoredPage),
     "cached_blocks": ShardMethod(records.PageRequest, records.BlocksReply),

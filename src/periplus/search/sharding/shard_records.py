@@ -1,5 +1,6 @@
 """The requests and replies of a shard. All of them are records that `encode_record` writes."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -7,21 +8,34 @@ import numpy.typing as npt
 
 from periplus.parse import TextBlock
 from periplus.query import FilterRecord, PlanRecord
-from periplus.records import Card, Hit
+from periplus.records import Card, Hit, Query, ResultPage
 from periplus.result_rules import RuleText
 from periplus.search.navigational import SiteName
+from periplus.search.own_fields.collected_documents import FacetCounts
+from periplus.search.presentation.page_passages import PassageSpan
 from periplus.search.presentation.result_selection import SelectionRules
 from periplus.search.retrieve import RetrievedCandidates
+from periplus.settings import FieldSettings
 
 __all__ = [
+    "AnswerReply",
+    "AnswerRequest",
     "BlocksReply",
+    "CollectReply",
+    "CollectRequest",
     "DescribeRequest",
     "DictionaryRequest",
     "DocumentTerms",
     "EarlyPresentation",
     "EarlyReply",
+    "EvidenceReply",
+    "EvidenceRequest",
+    "PageEvidence",
+    "PagePassages",
     "PageRequest",
     "PartsRequest",
+    "PassagesReply",
+    "PassagesRequest",
     "PresentReply",
     "PresentRequest",
     "RelatedPage",
@@ -77,6 +91,8 @@ class ShardDescription(NamedTuple):
     """A fingerprint of generation, segments and deleted documents; other replicas may have the same generation."""
     is_known: bool = False
     """Whether its state is that of the request; it is without segments then."""
+    fields: Mapping[str, FieldSettings] = {}
+    """The own fields of its documents, as they are declared."""
 
 
 class DictionaryRequest(NamedTuple):
@@ -241,6 +257,97 @@ class PresentReply(NamedTuple):
     """Titles and URLs."""
     card: Card | None
     skipped: tuple[str, ...]
+
+
+class CollectRequest(NamedTuple):
+    """Asks for facets over all matches of a plan, and for the first matches in the order of a field."""
+
+    plan: PlanRecord
+    sort: str
+    facets: tuple[str, ...]
+    fields: Mapping[str, FieldSettings]
+    """The fields that are counted and sorted by, as the broker knows them."""
+    limit: int
+    seconds: float
+    work: int
+    rules: tuple[RuleText, ...] = ()
+    """The texts of the rule sets that the plan names."""
+
+
+class CollectReply(NamedTuple):
+    """What the matches of a shard have."""
+
+    found: RetrieveReply
+    """The first matches in the order of a field, without features."""
+    values: tuple[float | str | None, ...]
+    """What each of them is sorted by."""
+    counts: tuple[FacetCounts, ...]
+    total: int
+    exact: bool
+
+
+class PassagesRequest(NamedTuple):
+    """Asks for the best passages of pages, by their keys; a shard answers for those that it has."""
+
+    plan: PlanRecord
+    keys: tuple[int, ...]
+
+
+class PagePassages(NamedTuple):
+    """The best passages of a page."""
+
+    key: int
+    content: str
+    """SHA-256 of its text."""
+    spans: tuple[PassageSpan, ...]
+
+
+class PassagesReply(NamedTuple):
+    """The pages that the shard has."""
+
+    pages: tuple[PagePassages, ...]
+
+
+class EvidenceRequest(NamedTuple):
+    """Asks what passages can be checked by: for each page, by its key, the texts of its passages."""
+
+    pages: tuple[tuple[int, tuple[str, ...]], ...]
+    seconds: float
+
+
+class PageEvidence(NamedTuple):
+    """The headings above each passage of a page, and where its response is stored."""
+
+    key: int
+    headings: tuple[tuple[str, ...], ...]
+    warc: str
+
+
+class EvidenceReply(NamedTuple):
+    """The pages that the shard has."""
+
+    pages: tuple[PageEvidence, ...]
+
+
+class AnswerRequest(NamedTuple):
+    """Asks the only shard of a collection for the answer to a query."""
+
+    query: Query
+    seconds: float
+    cost: float
+    """As those of `SearchLimits`."""
+    settings: int
+    """A fingerprint of the settings of the broker that answers depend on."""
+    today: int
+    """As that of `RetrieveRequest`."""
+
+
+class AnswerReply(NamedTuple):
+    """The answer; nothing where the broker has to run the stages of the query."""
+
+    page: ResultPage | None = None
+    error: tuple[str, str, str] | None = None
+    """What the query is refused with: class, message and hint."""
 
 
 class SuggestRequest(NamedTuple):

@@ -10,7 +10,6 @@ import numpy.typing as npt
 from periplus.errors import BadInput
 from periplus.index import CollectionView
 from periplus.query import (
-    DocumentCounts,
     ParsedQuery,
     PlanRecord,
     QueryBudget,
@@ -53,6 +52,8 @@ from periplus.search.sharding.candidate_columns import CandidateRows, view_words
 from periplus.search.sharding.early_results import EarlyResults, plan_early
 from periplus.search.sharding.empty_replies import no_candidates
 from periplus.search.sharding.feature_columns import unpack_features
+from periplus.search.sharding.gathering.collected_parts import merge_collected, request_collection
+from periplus.search.sharding.gathering.feedback_words import read_words
 from periplus.search.sharding.merged_columns import (
     NO_COLUMNS,
     MergedColumns,
@@ -229,28 +230,9 @@ class ShardedBackend:
         if not wanted or first.partial or budget.skips("feedback"):
             return plan
         best = best_documents(candidates)
-        words = self._read_words([(segment, document) for segment, document, _ in best])
+        words = read_words(self._group, self._columns, [(segment, document) for segment, document, _ in best])
         scored = [(counts, score) for counts, (_, _, score) in zip(words, best, strict=True) if counts is not None]
         return expand_by_feedback(self.collection, plan, scored)
-
-    def _read_words(self, documents: Sequence[tuple[int, int]]) -> list[DocumentCounts | None]:
-        """Return the words of documents, asked of the shards that own them."""
-        counts: list[DocumentCounts | None] = [None] * len(documents)
-        rows: dict[int, list[int]] = {}
-        for row, (segment, _) in enumerate(documents):
-            rows.setdefault(self._columns.shard_of(segment)[0], []).append(row)
-        questions = {
-            shard: records.StatisticsQuestion(
-                documents=tuple((self._columns.shard_of(documents[row][0])[1], documents[row][1]) for row in own),
-                generation=self._columns.generation(shard),
-            )
-            for shard, own in rows.items()
-        }
-        for shard, answer in self._group.call("statistics", questions, _MIN_SECONDS * 20).items():
-            for row, words in zip(rows[shard], answer.documents, strict=True):
-                pairs = dict(zip(words.terms, words.counts, strict=True))
-                counts[row] = DocumentCounts(pairs, dict(zip(words.terms, words.words, strict=True)), words.size)
-        return counts
 
     def present(
         self, plan: QueryPlan, candidates: RerankedCandidates, query: Query, budget: QueryBudget
@@ -384,12 +366,16 @@ class ShardedBackend:
 
     @property
     def fields(self) -> Mapping[str, FieldSettings]:
-        """None: shards are asked by words."""
-        return {}
+        """The own fields of documents, as they are declared."""
+        return self._sharded.fields
 
     def collect(self, plan: QueryPlan, query: Query, limit: int, budget: QueryBudget) -> CollectedDocuments:
-        """Raise `BadInput`."""
-        raise BadInput("A broker neither sorts nor counts facets.", "Ask a server of one data folder.")
+        """Return facets over all matches of all shards, and the first of them in the order that a query asks for."""
+        self._record, seconds = record_plan(plan, fixed=False), max(_MIN_SECONDS, budget.seconds_left())
+        request = request_collection(plan, self._record, query, self.fields, limit, budget, seconds)
+        collected, self._columns, unreadable = merge_collected(self._call("collect", request, seconds), request, limit)
+        self._early, self.missing = EarlyResults({}), self.missing | unreadable
+        return collected
 
     def has_pages(self, part: NamedFilter) -> bool:
         """Return whether any page of any shard passes a filter."""

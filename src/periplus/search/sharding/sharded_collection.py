@@ -72,6 +72,10 @@ class ShardedCollection:
         self._dictionary: CollectionDictionary = CollectionDictionary(
             parts, deleted, previous._dictionary if previous else None
         )
+        self.fields = {
+            name: field for shard in reversed(self.descriptions.values()) for name, field in shard.fields.items()
+        }
+        """The own fields of documents; where shards differ, as the first declares them."""
         self.documents = sum(description.documents for description in self.descriptions.values())
         self.languages = _sum_languages(self.descriptions.values())
         self.generation = max((description.generation for description in self.descriptions.values()), default=0)
@@ -79,6 +83,7 @@ class ShardedCollection:
         self._lock = threading.Lock()
         self._local = threading.local()
         self._counts: dict[Any, Any] = {}
+        self._frequencies: dict[bytes, int] = {}
 
     @classmethod
     def open(cls, group: ShardGroup, previous: "ShardedCollection | None" = None) -> "ShardedCollection":
@@ -126,8 +131,15 @@ class ShardedCollection:
         return self.document_frequencies([term])[0]
 
     def document_frequencies(self, terms: Sequence[bytes]) -> list[int]:
-        """Return how many documents have each term."""
-        return self._dictionary.frequencies(terms)
+        """Return how many documents have each term; they never change, and a query asks for some of them repeatedly."""
+        known = self._frequencies
+        new = [term for term in terms if term not in known]
+        if new and len(known) > _MAX_CACHED:
+            known, new = {}, list(terms)
+            self._frequencies = known  # threads that use the other go on with it
+        if new:
+            known.update(zip(new, self._dictionary.frequencies(new), strict=True))
+        return [known[term] for term in terms]
 
     def frequent_terms(self, prefix: bytes, most: int) -> FrequentTerms:
         """Return the `most` most frequent terms with a prefix, and how many have it."""

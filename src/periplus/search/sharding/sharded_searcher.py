@@ -1,34 +1,47 @@
 """The searcher of a broker: the answers of one index, from several shards."""
 
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from periplus.parse import TextBlock
-from periplus.query import QueryPlan, Synonyms, parse_query
+from periplus.query import QueryPlan, Synonyms, parse_query, record_plan
 from periplus.rank import RerankModel, open_external_signals, open_rerank_model
 from periplus.records import Query, ResultPage, SearchLimits
 from periplus.result_rules import RuleStore
 from periplus.search.answering.query_answerer import QueryAnswerer
 from periplus.search.index_session import IndexParts, SearchStatistics, common_languages, merge_parts
 from periplus.search.page_status import UNKNOWN, PageStatus
-from periplus.search.presentation.page_passages import Passage, passages_of_snippets
+from periplus.search.presentation.page_passages import Passage
 from periplus.search.ranking_weights import RankingWeight, change_weights, list_weights
+from periplus.search.sharding.gathering.shard_passages import gather_passages
 from periplus.search.sharding.shard_methods import ShardGroup
-from periplus.search.sharding.shard_records import PageRequest, PartsRequest, StatusRequest, StoredPage, SuggestRequest
+from periplus.search.sharding.shard_records import (
+    AnswerReply,
+    AnswerRequest,
+    PageRequest,
+    PartsRequest,
+    StatusRequest,
+    StoredPage,
+    SuggestRequest,
+)
 from periplus.search.sharding.sharded_backend import ShardedBackend
 from periplus.search.sharding.sharded_collection import ShardedCollection
+from periplus.search.sharding.whole_answers import fingerprint_settings, read_answer
 from periplus.search.suggester import Completions
 from periplus.settings import EmbeddingSettings, RankSettings, Settings
 from periplus.url import parse_address
 
 __all__ = ["ShardedSearcher"]
 
+_DAY: Final = 86_400
 _SECONDS: Final = 2.0
 """Time for completions and stored pages."""
+_NONE: Final[Set[int]] = frozenset()
 _LONG_SECONDS: Final = 20.0
 """Time for what reads a page store, which may have to be opened first."""
 
@@ -39,6 +52,9 @@ class ShardedSearcher:
     It plans by what its shards had when it was opened or refreshed. Shards that do not answer are missing in a result:
     it is partial, and a note says how many.
     """
+
+    answers_whole = True
+    """Whether the only shard of a collection is asked for whole answers (see `whole_answers`)."""
 
     def __init__(
         self,
@@ -63,6 +79,8 @@ class ShardedSearcher:
         self._lock = threading.Lock()
         self._collection = ShardedCollection.open(group)
         self._model = self._open_model(settings.rank)
+        self._fingerprint = fingerprint_settings(settings)
+        self._is_alone = self.answers_whole and group.count == 1 and folder is None and synonyms is None
 
     def _open_model(self, settings: RankSettings, changes: Mapping[str, float] | None = None) -> RerankModel:
         """Return what reranks candidates; whether embeddings take part in a query, the shards decide."""
@@ -98,19 +116,53 @@ class ShardedSearcher:
 
         Raise `ExpensiveQuery` if it is estimated to cost more than `limits` allow.
         """
-        return self._search(query, limits or SearchLimits(), self._settings, self._model)
+        limits = limits or SearchLimits()
+        missing: set[int] = set()
+        if self._is_alone and not query.rules and not (self._rules and self._rules.server_ids()):
+            page, missing = self._ask_for_answer(query, limits)
+            if page is not None:
+                return page
+        return self._search(query, limits, self._settings, self._model, missing)
+
+    def _ask_for_answer(self, query: Query, limits: SearchLimits) -> tuple[ResultPage | None, set[int]]:
+        """Return the answer of the only shard, if it gives one, and whether the shard is missing."""
+        began = time.perf_counter()
+        request = AnswerRequest(query, *limits, self._fingerprint, int(time.time() // _DAY))
+        seconds = min(self._settings.search.budget_ms / 1000, limits.seconds) + _SECONDS
+        replies: dict[int, AnswerReply] = self._group.call("answer", {0: request}, seconds)
+        if 0 not in replies:
+            return None, {0}
+        page = read_answer(replies[0])
+        if page is None:
+            return None, set()
+        return msgspec.structs.replace(page, query=query, seconds=time.perf_counter() - began), set()
 
     def passages(
         self, query: Query, tokens: int, limits: SearchLimits | None = None
     ) -> tuple[ResultPage, tuple[Passage, ...]]:
-        """Return the snippets of the best results as passages, within a budget of tokens."""
+        """Return the passages of the best results that say most about a query, within a budget of tokens."""
+        limits = limits or SearchLimits()
+        end = time.monotonic() + min(limits.seconds, self._settings.search.budget_ms / 1000)
         page = self.search(query, limits)
-        return page, passages_of_snippets(page, tokens)
+        other = msgspec.structs.replace(query, words=page.showing_for or query.words)
+        plan = self.plan(other) if page.hits else None
+        if plan is None:
+            return page, ()
+        return page, gather_passages(self._ask, record_plan(plan, fixed=False), page, tokens, end)
 
-    def _search(self, query: Query, limits: SearchLimits, settings: Settings, model: RerankModel) -> ResultPage:
+    def _search(
+        self,
+        query: Query,
+        limits: SearchLimits,
+        settings: Settings,
+        model: RerankModel,
+        missing: Set[int] = frozenset(),
+    ) -> ResultPage:
+        """Run the stages of a query; missing: shards that are known not to answer."""
         collection = self._collection
         with collection.noting_missing() as uncounted:
             backend = self._backend(collection, settings, model, query)
+            backend.missing |= missing
             page = self._answerer.answer(backend, query, limits)
         missing = backend.missing | uncounted
         if not missing:

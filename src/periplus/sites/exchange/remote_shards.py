@@ -7,6 +7,7 @@ reply       record, compressed
 import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError
 from typing import Any, Final
 
 import msgspec
@@ -50,7 +51,8 @@ class TransportSites:
                 futures[number] = (future, ended)
         replies: dict[int, SiteReply] = {}
         for number, (future, ended) in futures.items():
-            with contextlib.suppress(SiteUnreachable, TimeoutError, CorruptFile, msgspec.MsgspecError):
+            # A request is cancelled when this site closes its connection meanwhile.
+            with contextlib.suppress(SiteUnreachable, TimeoutError, CancelledError, CorruptFile, msgspec.MsgspecError):
                 packed = future.result(max(0.0, began + seconds - time.monotonic()) + 0.05)
                 reply = decode_record(decompress(packed, _MAX_REPLY), SHARD_METHODS[method].reply)
                 replies[number] = SiteReply(reply, (ended[0] if ended else time.monotonic()) - began)

@@ -10,7 +10,7 @@ import msgspec
 from periplus.query import Synonyms
 from periplus.rank import RerankModel
 from periplus.records import Query, ResultPage, SearchLimits
-from periplus.search import ShardedBackend, ShardedCollection, ShardedSearcher
+from periplus.search import Passage, ShardedBackend, ShardedCollection, ShardedSearcher, passages_of_snippets
 from periplus.settings import Settings
 from periplus.sites.forwarding.federation import Federation
 from periplus.sites.forwarding.federation_record import FederationRecord
@@ -26,6 +26,8 @@ class FederatedSearcher(ShardedSearcher):
     The statistics of all sites that it plans by are those of when it was opened or refreshed. Sites that are asked and
     do not answer are missing in a result: it is partial, and a note names them.
     """
+
+    answers_whole = False
 
     def __init__(
         self,
@@ -76,6 +78,13 @@ class FederatedSearcher(ShardedSearcher):
     def search(self, query: Query, limits: SearchLimits | None = None) -> ResultPage:
         """Return the answer to a query; see `ShardedSearcher.search`."""
         return self.search_recorded(query, limits)[0]
+
+    def passages(
+        self, query: Query, tokens: int, limits: SearchLimits | None = None
+    ) -> tuple[ResultPage, tuple[Passage, ...]]:
+        """Return the snippets of the best results as passages: texts of other sites lie there."""
+        page = self.search(query, limits)
+        return page, passages_of_snippets(page, tokens)
 
     def search_recorded(self, query: Query, limits: SearchLimits | None = None) -> tuple[ResultPage, FederationRecord]:
         """Return the answer to a query, and what it did at all sites."""

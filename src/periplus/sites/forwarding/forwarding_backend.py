@@ -24,7 +24,7 @@ from periplus.search import (
     empty_reply,
     rerank,
 )
-from periplus.settings import Settings
+from periplus.settings import FieldSettings, Settings
 from periplus.sites.forwarding.federation import Federation, RemoteSite
 from periplus.sites.forwarding.federation_record import (
     ANSWERED,
@@ -101,6 +101,11 @@ class ForwardingBackend(ShardedBackend):
         for site, request in own.items():
             replies[site] = getattr(self._replicas[site].shard, method)(request)
         return replies
+
+    @property
+    def fields(self) -> Mapping[str, FieldSettings]:
+        """None: other sites are asked by words."""
+        return {}
 
     def plan_early(self, query: Query) -> None:
         """Return that sites present nothing early: what strangers show is checked against what was asked of them."""
