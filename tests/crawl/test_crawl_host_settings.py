@@ -43,7 +43,7 @@ def test_credentials_reach_their_host_only_and_are_not_stored(scripted: Scripted
     )
     settings = scripted.settings(tmp_path, "a.test", "b.test", scope="web")
     settings = msgspec.structs.replace(
-        with_hosts(settings, a=own), store=msgspec.structs.replace(settings.store, compression="gzip")
+        with_hosts(settings, a=own), store=msgspec.structs.replace(settings.store, warc="gzip")
     )
     Crawler(tmp_path / "data", settings, ["http://a.test/"]).run()
     sent = dict(zip(scripted.requests, scripted.headers, strict=True))

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from periplus.app import build_graph_and_index, run_crawl, search_folder
-from periplus.parse.media_links import linked_media, media_kind
+from periplus.parse.media_kinds import media_kind
+from periplus.parse.media_links import linked_media
 from periplus.records import Link, Media, Query
 
 RSS = """<rss version="2.0" xmlns:media="http://search.yahoo.com/mrss/"><channel><title>Keeper's hour</title>
@@ -32,7 +33,7 @@ def test_a_link_is_described_by_its_text_and_the_name_of_the_file():
         Media("http://a.test/b.mp4", "video", "b"),
         Media("http://a.test/tide-song.mp3", "audio", "The Tide Song, live"),
     ]
-    assert len(linked_media(Link(f"http://a.test/{n}.mp3") for n in range(100_000))) == 50
+    assert len(linked_media([Link(f"http://a.test/{n}.mp3") for n in range(100_000)])) == 50
 
 
 @given(st.text(max_size=60), st.text(max_size=30))

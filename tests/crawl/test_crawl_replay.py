@@ -62,7 +62,7 @@ def test_pywb_replays_a_crawl(scripted, tmp_path):
     scripted.put("http://a.test/gone", "<title>Sorry</title>It is gone.", status=410)
     settings = msgspec.structs.replace(
         scripted.settings(tmp_path, "a.test"),
-        store=StoreSettings(compression="gzip", requests=True, errors=True, cdxj=True),
+        store=StoreSettings(warc="gzip", requests=True, errors=True, cdxj=True),
     )
     data = tmp_path / "data"
     run_crawl(data, settings, ["http://a.test/"])

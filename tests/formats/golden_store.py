@@ -134,8 +134,8 @@ def write_store(folder: Path) -> None:
 
 def write_sharded_store(folder: Path) -> None:
     """Write a store of two shards, compressed by gzip, and the order in which they are read."""
-    fill_store(shard_folder(folder / "store", 0), StoreSettings(compression="gzip"), range(3))
-    fill_store(shard_folder(folder / "store", 1), StoreSettings(compression="gzip"), range(3, 5))
+    fill_store(shard_folder(folder / "store", 0), StoreSettings(warc="gzip"), range(3))
+    fill_store(shard_folder(folder / "store", 1), StoreSettings(warc="gzip"), range(3, 5))
     with PageStore.open(folder / "store", StoreSettings()) as store:
         list(store.records())
 

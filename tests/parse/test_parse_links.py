@@ -5,6 +5,10 @@ from hypothesis import strategies as st
 
 from periplus.parse.html.flat_page import RowKind, parse_flat_page
 from periplus.parse.link_collector import LinkCollector
+from periplus.parse.link_survey import LinkSurvey, survey_links
+from periplus.parse.text_cleanup import one_line, one_line_each
+from periplus.parse.url_memo import UrlMemo
+from periplus.records import Link
 
 BASE = "https://a.example/dir/page"
 TARGETS = ["one", "one#a", "#a", "", "/dir/one", "two", "two?x=1#b", "javascript:x()", "tw"]
@@ -12,7 +16,7 @@ TARGETS = ["one", "one#a", "#a", "", "/dir/one", "two", "two?x=1#b", "javascript
 
 def collect(targets, texts, numbers):
     links = LinkCollector(BASE, 100)
-    links.add_all(zip(targets, texts, [number & RowKind.NOFOLLOW != 0 for number in numbers], strict=True))
+    links.add_all(targets, texts, [number & RowKind.NOFOLLOW != 0 for number in numbers])
     return links.collected()
 
 
@@ -35,3 +39,48 @@ def test_leaving_links_out_changes_nothing(links, limit):
 def test_a_menu_that_is_repeated_is_read_once():
     flat = parse_flat_page(b"<a href=/a#x>A</a><a href=/b>B</a>" * 50)
     assert len(flat.select_links(1_000)) == 2
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(TARGETS), st.sampled_from(["", "x", "y " * 200])), max_size=30),
+    st.integers(1, 12),
+)
+def test_links_added_at_once_are_those_added_one_by_one(pairs, limit):
+    targets, texts = [url for url, _ in pairs], [text for _, text in pairs]
+    at_once, each = LinkCollector(BASE, limit), LinkCollector(BASE, limit)
+    for links in (at_once, each):
+        links.add("two")
+    at_once.add_all(targets, texts)
+    each.add_all(targets, texts, [False] * len(texts))
+    assert at_once.collected() == each.collected()
+
+
+@given(
+    st.lists(
+        st.sampled_from(["", " a", "a  b", "b\tc", "x" * 50, "x" * 30 + " y", "\x00", "caf\u00e9\u00a0"]), max_size=5
+    )
+)
+def test_texts_are_cleaned_at_once_as_one_by_one(texts):
+    assert one_line_each(texts, 31) == [one_line(text, 31) for text in texts]
+
+
+def test_what_is_remembered_of_urls_is_bounded():
+    asked: list[str] = []
+    memo = UrlMemo(lambda url: asked.append(url) or len(url), max_urls=3)
+    assert memo.values(["a", "bb", "a"]) == [1, 2, 1]
+    assert memo.values(["a", "bb"]) == [1, 2]
+    assert asked == ["a", "bb", "a"]
+    for number in range(20):
+        assert memo.values([f"u{number}", "x" * 300]) == [len(f"u{number}"), 300]
+        assert len(memo) <= 3
+
+
+def test_links_are_surveyed_by_their_urls():
+    links = tuple(map(Link, ["https://a.example/x.ogg", "https://a.example/p", "https://b.example/openapi.json?v=2"]))
+    assert survey_links(links) == survey_links(links) == LinkSurvey(media=True, descriptions=True, origins=2)
+    assert survey_links(links[1:2]) == LinkSurvey(media=False, descriptions=False, origins=1)
+    assert survey_links(()) == LinkSurvey(media=False, descriptions=False, origins=0)
+    growing = [links[1]]
+    assert not survey_links(growing).media
+    growing.append(links[0])
+    assert survey_links(growing).media

@@ -147,7 +147,7 @@ def test_requests_and_errors_are_stored_where_wanted(tmp_path):
     )
     moved = FetchResult(FetchRequest(address(3)), Outcome.REDIRECT, 1.7e9, 301, (("location", "/page/1"),), sent=sent)
     silent = FetchResult(FetchRequest(address(4)), Outcome.TIMEOUT, 1.7e9, sent=sent)
-    settings = StoreSettings(compression="gzip", requests=True, errors=True)
+    settings = StoreSettings(warc="gzip", requests=True, errors=True)
     with PageStore.open(tmp_path, settings, write=True) as store:
         for number, result in enumerate((page, gone, moved, silent), 1):
             record = msgspec.structs.replace(make_record(number), outcome=result.outcome, page=None)
@@ -174,7 +174,7 @@ def test_requests_and_errors_are_stored_where_wanted(tmp_path):
     assert records[2][2].get_header("X-Odd") == "a WARC-Type: response"
     assert records[2][4].get_header("WARC-Concurrent-To") == records[1][4].get_header("WARC-Record-ID")
     assert list(check_store_folder(tmp_path)) == []
-    with PageStore.open(tmp_path / "none", StoreSettings(compression="gzip"), write=True) as store:
+    with PageStore.open(tmp_path / "none", StoreSettings(warc="gzip"), write=True) as store:
         store.append(make_record(2), gone)
         store.append(make_record(1), page)
     assert [r.rec_type for r in WarcioIterator(next((tmp_path / "none").glob("pages-*")).open("rb"))] == [
@@ -183,7 +183,7 @@ def test_requests_and_errors_are_stored_where_wanted(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("settings", [WITH_DICTIONARY, StoreSettings(compression="gzip", rotate_bytes=65_536)])
+@pytest.mark.parametrize("settings", [WITH_DICTIONARY, StoreSettings(warc="gzip", rotate_bytes=65_536)])
 def test_the_cdxj_index_finds_every_response(tmp_path, settings):
     folders = [tmp_path / "store", tmp_path / "store" / "shard-01"]
     fill(folders[0], settings, range(150))
@@ -219,7 +219,7 @@ def test_the_cdxj_index_finds_every_response(tmp_path, settings):
 
 def test_an_index_of_many_files_is_merged_in_several_passes(tmp_path, monkeypatch):
     monkeypatch.setattr("periplus.store.warc.cdxj._MAX_OPEN", 3)
-    fill(tmp_path, StoreSettings(rotate_bytes=65_536, compression="gzip"), range(0))
+    fill(tmp_path, StoreSettings(rotate_bytes=65_536, warc="gzip"), range(0))
     for n in range(8):
         fill(tmp_path / f"shard-{n:02d}", StoreSettings(), range(n * 5, n * 5 + 5))
     folders = [tmp_path, *sorted(tmp_path.glob("shard-*"))]

@@ -21,7 +21,7 @@ SMALL = StoreSettings(rotate_bytes=65_536)
 
 @pytest.fixture(params=["zstd", "gzip"])
 def kind(request):
-    return StoreSettings(compression=request.param)
+    return StoreSettings(warc=request.param)
 
 
 def test_visits_and_responses_come_back(tmp_path, kind):
@@ -110,7 +110,7 @@ def test_a_reader_cannot_write_and_an_absent_store_is_said_to_be(tmp_path):
 
 def test_a_store_grows_over_many_openings_and_a_changed_compression(tmp_path):
     for n in range(6):
-        kind = StoreSettings(compression="gzip" if n % 2 else "zstd")
+        kind = StoreSettings(warc="gzip" if n % 2 else "zstd")
         with PageStore.open(tmp_path, kind, write=True) as store:
             store.append(make_record(n), make_result(n, b"%d" % n))
     reader = PageStore.open(tmp_path, StoreSettings())

@@ -13,7 +13,7 @@ from periplus.settings import StoreSettings
 from periplus.store import PageStore, read_warc
 
 SMALL = StoreSettings(rotate_bytes=65_536)
-GZIP = StoreSettings(rotate_bytes=65_536, compression="gzip")
+GZIP = StoreSettings(rotate_bytes=65_536, warc="gzip")
 
 
 def body(number: int, version: int) -> bytes:

@@ -44,7 +44,7 @@ EXPECTED = {
 
 
 def store_of(folder, compression, count=5, **more):
-    with PageStore.open(folder, StoreSettings(compression=compression), write=True) as store:
+    with PageStore.open(folder, StoreSettings(warc=compression), write=True) as store:
         for n in range(count):
             store.append(make_record(n), make_result(n, b"<p>body %d</p>" % n, **more))
     return next(folder.glob("pages-*.warc.*"))
@@ -304,7 +304,7 @@ def test_a_body_is_stored_as_it_was_sent_and_read_decoded(tmp_path, compression,
     encode = {"gzip": gzip.compress, "deflate": zlib.compress, "br": brotli.compress}[encoding]
     result = make_result(1, body, headers=(("content-encoding", encoding), ("content-type", "text/html")))
     result = msgspec.structs.replace(result, raw=encode(body))
-    with PageStore.open(tmp_path, StoreSettings(compression=compression), write=True) as store:
+    with PageStore.open(tmp_path, StoreSettings(warc=compression), write=True) as store:
         record = store.append(make_record(1), result)
         assert store.read_response(record).body == body
         assert check_record(store.read_response_record(record)) == ""

@@ -23,6 +23,7 @@ from periplus.crawl.outlinks import parse_seed
 from periplus.crawl.policies.contact import name_robot, require_contact
 from periplus.crawl.policies.host_table import open_fetcher
 from periplus.crawl.policies.limit_watch import LimitWatch
+from periplus.crawl.rendering.host_renderer import HostRenderer
 from periplus.crawl.sharding.mailbox import ShardMessage
 from periplus.crawl.sharding.shard import Shard, SingleShard
 from periplus.crawl.sharding.topology import shard_dir
@@ -36,6 +37,7 @@ from periplus.store import PageStore, shard_folder
 __all__ = ["Crawler"]
 
 _MAX_WAIT: Final = 0.2  # longest wait of one step, so that stopping and progress are prompt
+_RENDER_WAIT: Final = 0.02  # longest wait while a page is rendered, which asks for one thing after the other
 _GRACE: Final = 5.0  # seconds that requests in flight get after `stop`
 _CHECKED_SEEDS: Final = 10_000
 _MAX_STARTS: Final = 500  # requests that one step takes from the frontier at most
@@ -91,12 +93,15 @@ class Crawler:
         self._documents = DocumentParser(shard_dir(folder, number), self._settings)
         self._resources.callback(self._documents.close)
         self._fetcher.watch(self._documents.fileno())
+        self._renderer = HostRenderer(self._settings, self._state, self._fetcher, self._shard)
+        self._resources.callback(self._renderer.close)
         self._requests = FetchProcessor(
             self._settings,
             self._state,
             self._store,
             self._fetcher,
             self._documents,
+            self._renderer,
             self._shard,
             CrawlLog(shard_dir(folder, number), self._settings.crawl.log_mb),
             self._now,
@@ -153,6 +158,8 @@ class Crawler:
             requests += self._requests.receive(result)
         for document in self._documents.poll():
             requests += self._requests.finish_page(document.result, document.as_list, document.parsed)
+        for result in self._renderer.poll(self._now()):
+            requests += self._requests.finish_page(result, False, None)
         self._state.add(requests)
         self._consistent = True
         self._persist()
@@ -199,7 +206,7 @@ class Crawler:
         statistics = self._state.statistics(
             self._requests.meter, 0 if self._closed else self._busy(), self._began, self._now()
         )
-        notes = statistics.notes + self._state.outlinks.hooks.notes()
+        notes = statistics.notes + self._state.outlinks.hooks.notes() + self._renderer.notes()
         under_way = () if self._closed else self._fetcher.under_way()
         return msgspec.structs.replace(statistics, notes=notes, paused=self._limits.reason, under_way=under_way)
 
@@ -232,7 +239,7 @@ class Crawler:
         self._shard.send(at_once=self._busy() == 0)
 
     def _busy(self) -> int:
-        return self._fetcher.busy() + self._documents.busy()
+        return self._fetcher.busy() + self._documents.busy() + self._renderer.busy()
 
     def _start(self, now: float) -> None:
         """Start requests while connections are free; URLs that robots.txt disallows end here."""
@@ -241,7 +248,7 @@ class Crawler:
                 time.sleep(_CONGESTION_PAUSE)
             return
         for _ in range(_MAX_STARTS):
-            is_full = self._fetcher.is_full() or self._documents.is_full()
+            is_full = self._fetcher.is_full() or self._documents.is_full() or self._renderer.is_full()
             if self._paused or is_full or self._is_limit_reached(self._busy()):
                 return
             request = self._state.frontier.next(now)
@@ -269,6 +276,8 @@ class Crawler:
         if wait is None or self._paused or self._documents.is_full() or self._is_limit_reached(self._busy()):
             wait = _MAX_WAIT
         wait = min(_MAX_WAIT, max(wait, self._fetcher.bandwidth_wait()))
+        if self._renderer.busy():
+            wait = min(wait, _RENDER_WAIT)
         if self._fetcher.busy():
             return _MAX_WAIT if self._fetcher.is_full() else wait
         if self._documents.busy():
@@ -332,6 +341,7 @@ class Crawler:
             return False
         if self._busy() or self._is_limit_reached(0):
             # Documents that take long when the time is over are not waited for.
-            return not self._fetcher.busy() and (not self._documents.busy() or self._is_late(_GRACE))
+            waits = self._documents.busy() or self._renderer.busy()
+            return not self._fetcher.busy() and (not waits or self._is_late(_GRACE))
         # All reported visits are read before there is nothing left to do.
         return self._state.frontier.wait(self._now()) is None and not self._state.read_reports(self._store)

@@ -10,6 +10,7 @@ from periplus.crawl.documents.document_parser import INTERRUPTED, DocumentParser
 from periplus.crawl.fetch_records import make_failure_record, make_page_record
 from periplus.crawl.inspection.crawl_log import CrawlLog
 from periplus.crawl.policies.profanity import ProfanityFilter
+from periplus.crawl.rendering.host_renderer import HostRenderer
 from periplus.crawl.robots_cache import robots_path
 from periplus.crawl.sharding.robots_exchange import RobotsExchange
 from periplus.crawl.sharding.shard import Shard
@@ -35,12 +36,14 @@ class FetchProcessor:
         store: PageStore,
         fetcher: Fetcher,
         documents: DocumentParser,
+        renderer: HostRenderer,
         shard: Shard,
         log: CrawlLog,
         clock: Callable[[], float],
     ) -> None:
         self._settings, self._state, self._store, self._fetcher = settings, state, store, fetcher
-        self._documents, self._shard, self._log, self._now = documents, shard, log, clock
+        self._documents, self._renderer = documents, renderer
+        self._shard, self._log, self._now = shard, log, clock
         self.robots = RobotsExchange(state, fetcher, shard)
         self.meter = RateMeter()
         self._profanity = ProfanityFilter.read(settings.crawl)
@@ -65,14 +68,15 @@ class FetchProcessor:
             self._finish(request, make_failure_record(request, Outcome.ROBOTS, when=now), None)
         else:
             past = state.history.pages.get(address.key)
-            headers = past.headers if past is not None else ()
+            headers = past.headers if past is not None and not self._renderer.wants(address.host) else ()
             self._fetcher.start(request, headers, as_list=address.key in state.outlinks.lists)
 
     def receive(self, result: FetchResult) -> list[FetchRequest]:
         """Process the result of one request; return the requests that it leads to."""
         state, request = self._state, result.request
         state.totals.answered += result.status > 0
-        if self.robots.respond(result, self._now()):
+        now = self._now()
+        if self.robots.respond(result, now) or self._renderer.receive(result, now):
             return []
         page_request = self.robots.pop_page(result)
         if page_request is not None:
@@ -83,7 +87,7 @@ class FetchProcessor:
         if result.outcome is not Outcome.OK and not (result.body and result.outcome is Outcome.TOO_LARGE):
             stored = result if result.outcome is Outcome.NOT_MODIFIED or self._settings.store.errors else None
             return self._finish(request, make_failure_record(request, result.outcome, result), stored, result.ip)
-        if self._documents.submit(result, as_list, state.duplicates):
+        if self._renderer.submit(result, as_list, now) or self._documents.submit(result, as_list, state.duplicates):
             return []
         return self.finish_page(result, as_list, None)
 

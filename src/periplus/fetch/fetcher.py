@@ -72,7 +72,7 @@ class Fetcher:
             raise SettingsError(f"fetch.ca_file: {settings.ca_file} does not exist.")
         self._hosts = HostsFile.read(Path(settings.hosts_file)) if settings.hosts_file else HostsFile()
         self._selector = selectors.DefaultSelector()
-        self._watched = -1
+        self._watched: set[int] = set()
         self._woken = False
         self._deadline: float | None = None
         self._interrupted = False
@@ -131,7 +131,7 @@ class Fetcher:
 
     def watch(self, descriptor: int) -> None:
         """Have `poll` return as soon as this descriptor, which is not one of its own, can be read."""
-        self._watched = descriptor
+        self._watched.add(descriptor)
         self._selector.register(descriptor, selectors.EVENT_READ)
 
     def poll(self, timeout: float) -> list[FetchResult]:
@@ -163,13 +163,13 @@ class Fetcher:
         now = time.monotonic()
         until = end if self._deadline is None else min(end, self._deadline)
         wait = max(0.0, until - now)
-        own = len(self._selector.get_map()) - (self._watched >= 0)
+        own = len(self._selector.get_map()) - len(self._watched)
         if self._bucket is not None and (owed := self._bucket.wait()) > 0:
             # What is not read here fills the buffers of the sockets, and then the peers have to wait.
             time.sleep(min(wait, owed))
         elif own or (wait and self._in_flight):
             for key, events in self._selector.select(wait):
-                if key.fd == self._watched:
+                if key.fd in self._watched:
                     self._woken = True
                     continue
                 self._multi.socket_action(key.fd, _action(events))

@@ -36,11 +36,9 @@ _MARKS: Final = ".,;:!?…"
 _WORD: Final = re.compile(r"[^\W\d_]+")
 
 
-def find_keyword_stuffing(text: str, words: list[bytes]) -> str:
-    """Return why a text is stuffed with keywords, or ''; `words` are all words of the text."""
-    if len(words) < MIN_WORDS or not _has_frequent_word(words):
-        return ""
-    running = [word for line in _running_lines(text) for word in _WORD.findall(line)]
+def find_keyword_stuffing(text: str) -> str:
+    """Return why a text, in which a long word is frequent, is stuffed with keywords, or ''."""
+    running = [word for words in _running_lines(text) for word in words]
     if len(running) < MIN_WORDS:
         return ""
     first = running[:_MAX_WORDS]
@@ -49,7 +47,8 @@ def find_keyword_stuffing(text: str, words: list[bytes]) -> str:
         return f"only {len(vocabulary)} different words in {len(first)}"
     # A phrase is no more frequent than its first word.
     least = _MAX_PHRASE_SHARE / 2 * len(running)
-    if not any(count > least and len(word) >= LONG_WORD for word, count in Counter(running).items()):
+    frequent = [word for word, count in Counter(running).items() if count > least]
+    if not any(len(word) >= LONG_WORD for word in frequent):
         return ""
     phrases = Counter([pair for pair in pairwise(running) if len(pair[0]) >= LONG_WORD <= len(pair[1])])
     for phrase, times in phrases.most_common(1):
@@ -58,19 +57,21 @@ def find_keyword_stuffing(text: str, words: list[bytes]) -> str:
     return ""
 
 
-def _has_frequent_word(words: list[bytes]) -> bool:
-    least = MIN_FREQUENT * len(words)
-    return any(count > least and len(word) > LONG_WORD for word, count in Counter(words).items())
-
-
-def _running_lines(text: str) -> Iterator[str]:
-    """Yield the lines that consist of plain words."""
+def _running_lines(text: str) -> Iterator[list[str]]:
+    """Yield the words of the lines that consist of plain words."""
     for line in text.split("\n"):
         words = line.split()
-        least = _MIN_PLAIN_SHARE * len(words)
         if len(words) < _MIN_LINE:
             continue
+        least = _MIN_PLAIN_SHARE * len(words)
         # Of most lines so many words are nothing but letters that the others need not be looked at.
-        letters = sum([word.isalpha() or word.rstrip(_MARKS).isalpha() for word in words])
-        if letters >= least or len(_PLAIN_WORD.findall(line)) >= least:
-            yield line
+        bare = [word.rstrip(_MARKS) for word in words]
+        plain = list(map(str.isalpha, bare))
+        if all(plain):
+            yield bare
+        elif sum(plain) >= least or len(_PLAIN_WORD.findall(line)) >= least:
+            yield [
+                piece
+                for word, is_plain in zip(bare, plain, strict=True)
+                for piece in ((word,) if is_plain else _WORD.findall(word))
+            ]

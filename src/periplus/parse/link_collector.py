@@ -1,6 +1,6 @@
 """References out of a page: resolved against its base, each once, within bounds."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate, islice
 from typing import Final, NamedTuple
@@ -92,7 +92,9 @@ class LinkCollector:
         self._cache = _cache_of(base)
         self._max_links = max_links
         self._tries = 4 * max_links
-        self._links: dict[str, tuple[str, bool]] = {}
+        self._links: dict[str, str] = {}
+        """Texts by URL."""
+        self._nofollow: set[str] = set()
         self._weak: set[str] = set()
 
     def add(self, reference: str | None, text: str = "", nofollow: bool = False) -> str:
@@ -105,19 +107,15 @@ class LinkCollector:
             self._add_url(url, one_line(text, _MAX_TEXT) if text else "", nofollow)
         return url
 
-    def add_clean(self, references: Iterable[tuple[str, str]]) -> None:
+    def add_clean(self, references: Sequence[str], texts: Sequence[str]) -> None:
         """Add references as `add` does, each with its text, which is in one line already."""
-        folder, origin = self._cache
-        for reference, text in references:
+        for reference, text in zip(references, texts, strict=True):
             if not reference or reference[0] == "#":
                 continue
             if len(self._links) >= self._max_links or self._tries <= 0:
                 break
             self._tries -= 1
-            bare = reference.partition("#")[0]
-            url = origin.get(bare)
-            if url is None and (url := folder.get(bare)) is None:
-                url = _cached_url(self._cache, bare, self._base)
+            url = self._find(reference.partition("#")[0])
             if url:
                 self._add_url(url, text, False)
 
@@ -128,12 +126,25 @@ class LinkCollector:
         if len(self._links) > before:
             self._weak.add(next(reversed(self._links)))
 
-    def add_all(self, references: Iterable[tuple[str, str, bool]]) -> None:
+    def add_all(self, references: Sequence[str], texts: Sequence[str], nofollow: Sequence[bool] = ()) -> None:
         """Add references, each with its text, which is in one line already, and whether it is nofollow."""
+        most = min(self._tries, self._max_links - len(self._links))
+        if nofollow or self._nofollow or len(references) > most:
+            self._add_each(references, texts, nofollow or [False] * len(texts))
+            return
+        # Of most pages all links are added, and most of them are in the cache.
+        self._tries -= len(references)
+        links, origin = self._links, self._cache.origin
+        bare = [reference.partition("#")[0] for reference in references]
+        for reference, known, text in zip(bare, list(map(origin.get, bare)), texts, strict=True):
+            url = known if known is not None else self._find(reference) if reference else ""
+            if url and not links.get(url):
+                links[url] = text[:_MAX_TEXT].rstrip()
+
+    def _add_each(self, references: Sequence[str], texts: Sequence[str], nofollow: Sequence[bool]) -> None:
         resolved: dict[str, str] = {}
         settled = set()
-        folder, origin = self._cache
-        for reference, text, nofollow in references:
+        for reference, text, own in zip(references, texts, nofollow, strict=True):
             bare = reference.partition("#")[0]
             if not bare or bare in settled:
                 continue
@@ -142,29 +153,39 @@ class LinkCollector:
                 if len(self._links) >= self._max_links or self._tries <= 0:
                     break
                 self._tries -= 1
-                # No reference is in both caches.
-                url = origin.get(bare)
-                if url is None and (url := folder.get(bare)) is None:
-                    url = _cached_url(self._cache, bare, self._base)
-                resolved[bare] = url
+                url = resolved[bare] = self._find(bare)
             if url:
-                self._add_url(url, text[:_MAX_TEXT].rstrip() if text else "", nofollow)
-            if not url or (text and not nofollow):
+                self._add_url(url, text[:_MAX_TEXT].rstrip() if text else "", own)
+            if not url or (text and not own):
                 settled.add(bare)
+
+    def _find(self, bare: str) -> str:
+        """Return the URL of a reference without its fragment; no reference is in both caches."""
+        url = self._cache.origin.get(bare)
+        if url is None and (url := self._cache.folder.get(bare)) is None:
+            url = _cached_url(self._cache, bare, self._base)
+        return url
 
     def _add_url(self, url: str, text: str, nofollow: bool) -> None:
         earlier = self._links.get(url)
         if earlier is None:
-            self._links[url] = (text, nofollow)
-        elif not earlier[0] or (earlier[1] and not nofollow):
-            self._links[url] = (earlier[0] or text, earlier[1] and nofollow)
+            self._links[url] = text
+            if nofollow:
+                self._nofollow.add(url)
+            return
+        if not earlier:
+            self._links[url] = text
+        if not nofollow:
+            self._nofollow.discard(url)
 
     def collected(self, nofollow: bool = False) -> tuple[Link, ...]:
         """Return the links in the order in which they were added; `nofollow` marks all of them."""
-        pairs: Iterable[tuple[str, tuple[str, bool]]] = self._links.items()
-        if len(self._links) > _MANY:
+        links = self._links
+        if len(links) > _MANY:
             # A long base makes short references long.
-            pairs = islice(pairs, count_within(self._links, MAX_URL_CHARACTERS))
-        if not self._weak:
-            return tuple(Link(url, text, nofollow or own) for url, (text, own) in pairs)
-        return tuple(Link(url, text, nofollow or own, url in self._weak) for url, (text, own) in pairs)
+            links = dict(islice(links.items(), count_within(links, MAX_URL_CHARACTERS)))
+        if not (nofollow or self._nofollow or self._weak):
+            return tuple(map(Link, links, links.values()))
+        return tuple(
+            [Link(url, text, nofollow or url in self._nofollow, url in self._weak) for url, text in links.items()]
+        )

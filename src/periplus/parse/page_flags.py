@@ -1,15 +1,17 @@
 """Flags that warn about a page: adult content, spam, a paywall, a page that is empty without its scripts."""
 
 import re
-from functools import cache, cached_property
+from functools import cache
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from periplus.parse.html.flat_page import FlatPage, RowKind
-from periplus.parse.html.kernels.word_survey import hash_words, survey_words
+from periplus.parse.html.kernels.word_survey import contains_word, hash_words, survey_words
 from periplus.parse.keyword_stuffing import LONG_WORD, MIN_FREQUENT, MIN_WORDS, find_keyword_stuffing
+from periplus.parse.lazy_property import lazy_property
+from periplus.parse.link_survey import survey_links
 from periplus.records import Link, PageFlag
 from periplus.url import registered_domain
 
@@ -124,12 +126,12 @@ class _Words:
                 raw = marks.sub(b" ", raw)
         self._raw = raw.translate(_WORD_BYTES)
 
-    @cached_property
+    @lazy_property
     def all(self) -> list[bytes]:
         """All words in their order."""
         return self._raw.split()
 
-    @cached_property
+    @lazy_property
     def _survey(self) -> tuple[int, int, bool]:
         return survey_words(self._raw, _adult_hashes(), LONG_WORD)
 
@@ -164,7 +166,7 @@ def _check_stuffing(text: str, words: _Words, keywords: str, collector: FlagColl
     if keywords.count(",") > _MAX_KEYWORDS:
         collector.add(PageFlag.STUFFED, f"stuffed: {keywords.count(',') + 1} keywords in the head")
         return
-    if words.may_be_stuffed() and (reason := find_keyword_stuffing(text, words.all)):
+    if words.may_be_stuffed() and (reason := find_keyword_stuffing(text)):
         collector.add(PageFlag.STUFFED, f"stuffed: {reason}")
 
 
@@ -172,7 +174,7 @@ def _check_link_farm(text: str, links: tuple[Link, ...], own_domain: str, collec
     if len(links) < _MIN_FARM_DOMAINS:
         return
     # Most pages link to a few hosts, and to see that takes no more than the beginnings of their links.
-    if len({link.url[: link.url.find("/", 9)] for link in links}) < _MIN_FARM_DOMAINS:
+    if survey_links(links).origins < _MIN_FARM_DOMAINS:
         return
     hosts = {link.url.split("/", 3)[2].partition(":")[0] for link in links if not link.nofollow}
     if len(hosts) < _MIN_FARM_DOMAINS:
@@ -205,7 +207,9 @@ def _check_paywall(text: str, markup: bytes, is_free: bool, collector: FlagColle
         return
     is_short = len(text) < _MAX_TEASER
     has_wall = (
-        b"wall" in markup and any(word in markup for word in _WALL_WORDS) and _WALL_ELEMENT.search(markup) is not None
+        contains_word(markup, b"wall")
+        and any(word in markup for word in _WALL_WORDS)
+        and _WALL_ELEMENT.search(markup) is not None
     )
     lowered = text.lower() if is_short or has_wall else ""
     phrase = next((phrase for phrase in _PAYWALL_PHRASES if phrase in lowered), "") if lowered else ""

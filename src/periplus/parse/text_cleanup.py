@@ -5,7 +5,7 @@ from datetime import date
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["language_code", "one_line", "paragraphs", "parse_iso_date"]
+__all__ = ["language_code", "one_line", "one_line_each", "paragraphs", "parse_iso_date"]
 
 _CONTROLS: Final = re.compile("[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff\ufeff]")
 _MONTHS: Final = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
@@ -21,6 +21,14 @@ _LANGUAGE: Final = re.compile(r"([A-Za-z]{2,3})(?:[-_][A-Za-z0-9_-]{1,20})?\Z")
 def one_line(text: str, limit: int) -> str:
     """Return a text with all white space collapsed, cut to `limit` characters."""
     return _clean(text[: limit * 4])[:limit].rstrip()
+
+
+def one_line_each(texts: list[str], limit: int) -> list[str]:
+    """Return texts as `one_line` does; if there is nothing to remove in any of them, all are seen at once."""
+    joined = "".join(texts)
+    if joined.isprintable() and "  " not in joined and max(map(len, texts), default=0) <= limit:
+        return list(map(str.strip, texts))
+    return [one_line(text, limit) if text else "" for text in texts]
 
 
 def paragraphs(text: str, limit: int) -> str:

@@ -16,6 +16,7 @@ from periplus.settings.settings_crawling import (
     FetchSettings,
     FrontierSettings,
     ParseSettings,
+    RenderSettings,
     StoreSettings,
 )
 from periplus.settings.settings_fields import FieldSettings, read_field_settings
@@ -57,6 +58,7 @@ __all__ = [
     "LimitSettings",
     "ParseSettings",
     "RankSettings",
+    "RenderSettings",
     "SearchSettings",
     "ServeSettings",
     "Setting",

@@ -12,6 +12,7 @@ from periplus.settings.settings_crawling import (
     FetchSettings,
     FrontierSettings,
     ParseSettings,
+    RenderSettings,
     StoreSettings,
 )
 from periplus.settings.settings_fields import FieldSettings, read_field_settings
@@ -41,6 +42,7 @@ class Settings(Section, frozen=True):
     frontier: FrontierSettings = FrontierSettings()
     parse: ParseSettings = ParseSettings()
     store: StoreSettings = StoreSettings()
+    render: RenderSettings = RenderSettings()
     crawl: CrawlSettings = CrawlSettings()
     focus: FocusSettings = FocusSettings()
     index: IndexSettings = IndexSettings()
@@ -66,6 +68,7 @@ OLD_NAMES: Final = {
     "fetch.hosts": "fetch.hosts_file",
     "fetch.trust": "fetch.ca_file",
     "crawl.block": "crawl.blocklist",
+    "store.compression": "store.warc",
     "search.similar_bits": "search.near_duplicate_bits",
     "serve.names": "serve.host_names",
     "serve.places": "serve.geocoder",

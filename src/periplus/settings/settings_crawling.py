@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from periplus.settings_section import Section
 
-__all__ = ["CrawlSettings", "FetchSettings", "FrontierSettings", "ParseSettings", "StoreSettings"]
+__all__ = ["CrawlSettings", "FetchSettings", "FrontierSettings", "ParseSettings", "RenderSettings", "StoreSettings"]
 
 
 class FetchSettings(Section, frozen=True):
@@ -183,7 +183,13 @@ class ParseSettings(Section, frozen=True):
 class StoreSettings(Section, frozen=True):
     """The page store."""
 
-    compression: Annotated[str, Meta(description="WARC compression: zstd or gzip", pattern="^(zstd|gzip)$")] = "zstd"
+    warc: Annotated[
+        str,
+        Meta(
+            description="How WARC files are compressed: zstd, or gzip for tools that read nothing else",
+            pattern="^(zstd|gzip)$",
+        ),
+    ] = "zstd"
     level: Annotated[int, Meta(description="Compression level", ge=1, le=19)] = 1
     dictionary_kb: Annotated[
         int,
@@ -213,6 +219,22 @@ class StoreSettings(Section, frozen=True):
             ge=0,
         ),
     ] = 0
+
+
+class RenderSettings(Section, frozen=True):
+    """Pages rendered in Chromium, of hosts with `render` set."""
+
+    chromium: Annotated[str, Meta(description="Path of Chromium; none looks for it")] = ""
+    pages: Annotated[int, Meta(description="Maximum number of pages open at the same time", ge=1, le=64)] = 2
+    seconds: Annotated[
+        float, Meta(description="Time for a page to load what it shows, delays between requests included", gt=0)
+    ] = 30.0
+    requests: Annotated[
+        int, Meta(description="Maximum number of scripts and data that one page may load", ge=0, le=10_000)
+    ] = 64
+    memory_mb: Annotated[
+        int, Meta(description="Memory of Chromium beyond which it is ended, in MB", ge=256, le=1_048_576)
+    ] = 2_048
 
 
 class CrawlSettings(Section, frozen=True):

@@ -65,6 +65,13 @@ class HostSettings(Section, frozen=True):
         str, Meta(description="Proxy, e.g. http://proxy.example:3128 or socks5h://[USER:PASSWORD@]127.0.0.1:1080")
     ] = ""
 
+    render: Annotated[
+        bool, Meta(description="Run the scripts of pages in Chromium, and index what they show (crawling.md)")
+    ] = False
+    render_from: Annotated[
+        tuple[str, ...], Meta(description="Other hosts from which rendered pages may load scripts and data")
+    ] = ()
+
     @property
     def has_credentials(self) -> bool:
         """Whether anything is sent that others must not see."""

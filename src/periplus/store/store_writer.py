@@ -100,12 +100,12 @@ class StoreWriter:
 
     def _read_dictionary(self) -> bytes:
         """Return the dictionary that new files begin with, compressed; b'' for none."""
-        if not self.settings.dictionary_kb or self.settings.compression == "gzip":
+        if not self.settings.dictionary_kb or self.settings.warc == "gzip":
             return b""
         return read_dictionary_copy(self.folder)
 
     def _new_trainer(self) -> DictionaryTrainer | None:
-        is_wanted = self.settings.dictionary_kb and self.settings.compression != "gzip"
+        is_wanted = self.settings.dictionary_kb and self.settings.warc != "gzip"
         return (
             DictionaryTrainer(self.settings.dictionary_kb << 10) if is_wanted and not self._dictionary_content else None
         )
@@ -114,7 +114,7 @@ class StoreWriter:
         return AppendFile(self.folder / entry.name, entry.length, self._durable_lengths.get(entry.name, 0))
 
     def _suffix(self) -> str:
-        return ".gz" if self.settings.compression == "gzip" else ".zst"
+        return ".gz" if self.settings.warc == "gzip" else ".zst"
 
     def _register(self, file: AppendFile) -> AppendFile:
         self._resources.callback(file.close)
@@ -166,9 +166,9 @@ class StoreWriter:
         """
         warc = self._warc or self._new_warc()
         level = self.settings.level
-        if is_packed and self.settings.compression != "gzip":
+        if is_packed and self.settings.warc != "gzip":
             level = min(level, _PACKED_LEVEL)
-        packed = pack_record(record, self.settings.compression, level, self._dictionary)
+        packed = pack_record(record, self.settings.warc, level, self._dictionary)
         return warc.path.name, warc.add(packed)
 
     def _learn(self, record: bytes) -> None:
@@ -237,7 +237,7 @@ class StoreWriter:
 
     def _new_warc(self) -> AppendFile:
         number = file_number(self._old_warcs[-1].name) + 1 if self._old_warcs else 0
-        name = warc_name(number, self.settings.compression)
+        name = warc_name(number, self.settings.warc)
         warc = self._register(AppendFile(self.folder / name))
         self._dictionary = None
         if self._dictionary_content:

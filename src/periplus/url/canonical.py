@@ -78,6 +78,8 @@ def _address_of_path(text: str, base: str) -> Address:
     if address is None:
         address = _plain_address(text, base) or canonical_address(text, base)
         _cache(key, address)
+        # What is found as a path is requested as a URL, whose canonical form is itself.
+        _cache(address.url, address)
     return address
 
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from periplus.accel import njit
 from periplus.accel.pointers import borrow
 
-__all__ = ["SHINGLE", "hash_word", "hash_words", "observe", "refill", "warm"]
+__all__ = ["SHINGLE", "hash_url_words", "hash_word", "hash_words", "observe", "refill", "warm"]
 
 SHINGLE = 6
 """Words of a shingle. Shingles do not cross lines; a shorter line is a shingle by itself."""
@@ -57,6 +57,30 @@ def hash_words(data: Any, most: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
+def hash_url_words(data: Any, most: int) -> Any:
+    """Return the hashes that `observe` gives to the words of a URL, each word once whatever its case.
+
+    Parameters: data (uint8 array), the URL in ASCII; most, how many words are kept at most.
+    Returns: hashes of the first ones (uint64 array). Two words that differ in their numbers have the same.
+    """
+    hashes, exact = np.empty(most, np.uint64), np.empty(most, np.uint64)
+    count, begin, value = 0, 0, _OFFSET
+    for position in range(len(data) + 1):
+        letter = _LETTER[data[position]] if position < len(data) else np.uint8(0)
+        if letter:
+            value = (value ^ np.uint64(data[position] if letter == 35 else letter)) * _PRIME
+            continue
+        is_new = position > begin and count < most
+        for other in exact[:count]:
+            is_new &= other != value
+        if is_new:
+            hashes[count], exact[count] = hash_word(data[begin:position]), value
+            count += 1
+        begin, value = position + 1, _OFFSET
+    return hashes[:count]
+
+
+@njit(cache=True, nogil=True)
 def hash_word(data: Any) -> Any:
     """Return the hash that `observe` gives a word.
 
@@ -92,18 +116,25 @@ def _enter(shingle: Any, limit: Any, table: Any, slots: int, counts: Any) -> Non
 
 
 @njit(cache=True, nogil=True)
-def _enter_line(words: Any, count: int, own: int, limit: Any, table: Any, slots: int, counts: Any) -> Any:
+def _enter_line(
+    words: Any, count: int, own: int, limit: Any, table: Any, slots: int, counts: Any, shingles: Any
+) -> Any:
     """Enter the shingles of a line, unless it repeats the URL of its page; return the sum of their hashes."""
     mark = np.uint64(0)
     if count == 0 or (own and (count <= _ECHO or 2 * own >= count)):
         return mark
     size = min(count, SHINGLE)
-    for begin in range(count - size + 1):
-        shingle = np.uint64(size)
-        for number in range(begin, begin + size):
-            shingle = _mix(shingle ^ words[number])
-        mark += shingle
-        _enter(shingle, limit, table, slots, counts)
+    found = count - size + 1
+    # All are made before any is entered: without branches between them, several are made at a time.
+    for begin in range(found):
+        shingles[begin] = np.uint64(size)
+    for number in range(size):
+        for begin in range(found):
+            shingles[begin] = _mix(shingles[begin] ^ words[begin + number])
+    for begin in range(found):
+        mark += shingles[begin]
+    for begin in range(found):
+        _enter(shingles[begin], limit, table, slots, counts)
     return mark
 
 
@@ -118,7 +149,7 @@ def observe(data: Any, own_words: Any, limit: Any, table: Any, counts: Any) -> A
     slots, 0 where free; counts (int64 array of 3), added to: sampled shingles, new ones, entries of the table.
     Returns: a fingerprint of all shingles in any order (uint64).
     """
-    words = np.empty(len(data) // 2 + 2, np.uint64)
+    words, shingles = np.empty(len(data) // 2 + 2, np.uint64), np.empty(len(data) // 2 + 2, np.uint64)
     own_bits = np.uint64(0)
     for other in own_words:
         own_bits |= np.uint64(1) << (other & np.uint64(63))
@@ -133,12 +164,22 @@ def observe(data: Any, own_words: Any, limit: Any, table: Any, counts: Any) -> A
         len(table),
         borrow(counts),
         borrow(words),
+        borrow(shingles),
     )
 
 
 @njit(cache=True, nogil=True)
 def _observe(
-    data: Any, size: int, own_words: Any, own_bits: Any, limit: Any, table: Any, slots: int, counts: Any, words: Any
+    data: Any,
+    size: int,
+    own_words: Any,
+    own_bits: Any,
+    limit: Any,
+    table: Any,
+    slots: int,
+    counts: Any,
+    words: Any,
+    shingles: Any,
 ) -> Any:
     mark = np.uint64(0)
     count, own = 0, 0
@@ -159,7 +200,7 @@ def _observe(
             value, length = _OFFSET, 0
         before = letter
         if byte == 10:
-            mark += _enter_line(words, count, own, limit, table, slots, counts)
+            mark += _enter_line(words, count, own, limit, table, slots, counts, shingles)
             count, own = 0, 0
     return mark
 
@@ -181,6 +222,7 @@ def warm() -> None:
     """Call every kernel once with the types that the crawl uses."""
     data = np.frombuffer(b"The tides of the harbour\nin 2024", np.uint8)
     own = hash_words(data[:3], 1)
+    hash_url_words(data[:3], 1)
     table, counts = np.zeros(64, np.uint64), np.zeros(3, np.int64)
     observe(data, own, np.uint64(2**64 - 1), table, counts)
     refill(table[table != 0], np.zeros(64, np.uint64), counts)

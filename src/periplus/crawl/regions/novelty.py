@@ -132,13 +132,20 @@ class NoveltyIndex:
 def _text_of(page: Page) -> bytes:
     """Return title and main content, or the whole text of a page without one."""
     text, spans = page.text, page.main
-    if spans:
-        text = "\n".join(text[begin:end] for begin, end in zip(spans[::2], spans[1::2], strict=False))
-    return f"{page.title}\n{text[:_MAX_TEXT]}".encode("utf-8", "replace")[:_MAX_TEXT]
+    parts, left = [page.title], _MAX_TEXT
+    for begin, end in zip(spans[::2], spans[1::2], strict=False) if spans else ((0, len(text)),):
+        parts.append(text[begin : min(end, begin + left)])
+        left -= len(parts[-1]) + 1
+        if left <= 0:
+            break
+    return "\n".join(parts).encode("utf-8", "replace")[:_MAX_TEXT]
 
 
 def _own_words(url: str) -> npt.NDArray[np.uint64]:
     """Return the hashes of the words of a URL."""
+    if url.isascii() and "%" not in url:
+        plain: npt.NDArray[np.uint64] = kernels.hash_url_words(np.frombuffer(url.encode(), np.uint8), _MAX_OWN_WORDS)
+        return plain
     text = unquote(url)
     found = _WORD.findall(text.lower()) if text.isascii() else [word.lower() for word in _WORD.findall(text)]
     words = dict.fromkeys(found)

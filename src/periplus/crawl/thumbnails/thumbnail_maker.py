@@ -23,8 +23,8 @@ from periplus.url import parse_address
 
 __all__ = ["ThumbnailRun", "make_thumbnails"]
 
-_PER_PAGE: Final = 2
-"""Images of one page."""
+_PER_PAGE: Final = 4
+"""Images of one page: as many as the media tab shows of one."""
 _SIDE, _ICON_SIDE = 320, 32
 _MAX_BYTES: Final = 4 << 20
 _MAX_SECONDS: Final = 600.0

@@ -10,7 +10,7 @@ from typing import Final
 
 from periplus.discovery import Enclosure, Feed, FeedEntry, parse_feed
 from periplus.parse.link_collector import LinkCollector, resolve_url
-from periplus.parse.media_links import media_kind
+from periplus.parse.media_kinds import media_kind
 from periplus.parse.page_head import PageHead
 from periplus.parse.text_cleanup import language_code, one_line, paragraphs, parse_iso_date
 from periplus.records import LIST_KIND, FetchResult, Media, Page

@@ -18,7 +18,9 @@ from yaml import (
 
 from periplus.discovery import walk
 from periplus.parse.charset.decoding import decode
+from periplus.parse.html.kernels.word_survey import contains_word
 from periplus.parse.link_collector import LinkCollector
+from periplus.parse.link_survey import survey_links
 from periplus.parse.page_head import PageHead
 from periplus.parse.text_cleanup import one_line, paragraphs
 from periplus.records import FetchResult, Link, Page
@@ -32,11 +34,6 @@ _METHODS: Final = frozenset({"get", "put", "post", "delete", "options", "head", 
 _YAML_START: Final = re.compile(r"^[ {\"']{0,8}(?:openapi|swagger)[\"']?\s{0,8}:", re.MULTILINE)
 _MAX_YAML_EVENTS: Final = 300_000
 _MAX_YAML_DEPTH: Final = 64
-_DESCRIPTION_LINK: Final = re.compile(
-    r"(?:[/._-](?:openapi|swagger)(?:[._-]?v?\d)?\.(?:json|ya?ml)|/v[23]/api-docs|[?&]wsdl|\.wsdl|/swagger-ui(?:/|\b)|"
-    r"/redoc/?|/api-docs/?)(?:[?#].*)?$",
-    re.IGNORECASE,
-)
 _ENDPOINT: Final = re.compile(
     r"(?:^|\s)(GET|POST|PUT|PATCH|DELETE)\s+(?:https?://[^\s/]+)?/[\w{}:./?=&-]*", re.MULTILINE
 )
@@ -45,25 +42,22 @@ _REFERENCE_WORDS: Final = re.compile(
     r"bearer|api key|authorization:|curl -|application/json|json response|rate limit)\b",
     re.IGNORECASE,
 )
-_COMMON_METHODS: Final = ("GET", "POST")
+_COMMON_METHODS: Final = (b"GET", b"POST")
 """Every API reference mentions one of these."""
-_HINTS: Final = ("openapi", "swagger", "api-docs", "wsdl", "redoc")
 _MAX_TEXT: Final = 60_000
 
 
 def service_kind(title: str, text: str, links: tuple[Link, ...]) -> str:
     """Return which kind of service page a web page is: 'api-reference', 'portal', or ''."""
     start = text[:_MAX_TEXT]
-    if any(method in start for method in _COMMON_METHODS):
+    raw = start.encode("utf-8", "replace")
+    if any(contains_word(raw, method) for method in _COMMON_METHODS):
         endpoints = len(_ENDPOINT.findall(start))
         words = len({word.lower() for word in _REFERENCE_WORDS.findall(start)}) if endpoints else 0
         in_title = re.search(r"\bapi\b", title, re.IGNORECASE) is not None
         if (endpoints >= 3 and (words >= 2 or in_title)) or (endpoints and words >= 4 and in_title):
             return "api-reference"
-    urls = "\n".join([link.url for link in links]).lower()
-    if not any(word in urls for word in _HINTS):
-        return ""
-    return "portal" if any(_DESCRIPTION_LINK.search(link.url) for link in links) else ""
+    return "portal" if survey_links(links).descriptions else ""
 
 
 def parse_openapi_json(result: FetchResult, settings: ParseSettings) -> Page | None:

@@ -1,7 +1,7 @@
 """A page as the kernel leaves it: its text, and a row of offsets for everything else that it states."""
 
 from collections.abc import Iterator
-from functools import cache, cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -12,7 +12,8 @@ from periplus.parse.html.kernels.text_blocks import TagTables
 from periplus.parse.kernels import html as kernel
 from periplus.parse.kernels import html_columns, html_extras, html_links, html_rows, html_state, html_tables
 from periplus.parse.kernels.html_state import ROW_BEGIN, ROW_END, ROW_KIND, ROW_NUMBER, ROW_TABLE, ROW_WIDTH, VALUE_1
-from periplus.parse.text_cleanup import one_line
+from periplus.parse.lazy_property import lazy_property
+from periplus.parse.text_cleanup import one_line_each
 
 if TYPE_CHECKING:
     from periplus.parse.html.page_strings import PageStrings
@@ -100,12 +101,12 @@ class FlatPage:
         self.strings: PageStrings | None = None
         """What was gathered of it at once."""
 
-    @cached_property
+    @lazy_property
     def text(self) -> str:
         """The visible text in the order of the document, a newline between blocks."""
         return str(self._ordered_text[0].data, "utf-8", "replace")
 
-    @cached_property
+    @lazy_property
     def _ordered_text(self) -> tuple[Bytes, Table | None]:
         """The text in the order of the document, and the position of each byte if that is another."""
         used = int(self._state[html_state.TEXT_END])
@@ -149,13 +150,13 @@ class FlatPage:
             starts, ends = starts - np.searchsorted(continuation, starts), ends - np.searchsorted(continuation, ends)
         return starts, np.maximum(starts, ends)
 
-    @cached_property
+    @lazy_property
     def meta(self) -> list[tuple[str, str, str]]:
         """Name in lower case, content and http-equiv of each <meta>."""
         rows = self.triples(RowKind.META, _MAX_METADATA) if self.strings is None else _triples(self.strings.metadata)
         return [(name.lower(), content, pragma) for name, content, pragma in rows]
 
-    @cached_property
+    @lazy_property
     def images(self) -> tuple[list[str], list[str], list[str]]:
         """Sources of the first images, alternative texts in one line, and labels."""
         if self.strings is None:
@@ -163,13 +164,18 @@ class FlatPage:
         else:
             values = self.strings.images
             sources, texts, labels = values[::3], values[1::3], values[2::3]
-        return sources, [one_line(text, _MAX_IMAGE_TEXT) if text else "" for text in texts], labels
+        return sources, one_line_each(texts, _MAX_IMAGE_TEXT), labels
 
-    @cached_property
+    @lazy_property
     def scripts(self) -> list[bytes]:
         """The first scripts of JSON-LD."""
         rows = self.rows(RowKind.JSON_LD, _MAX_SCRIPTS)
         return [self.data[row[ROW_BEGIN] : row[ROW_END]] for row in rows]
+
+    def count(self, kind: int) -> int:
+        """Return the number of rows of one kind."""
+        count: int = self._counts[kind]
+        return count
 
     def numbers(self, kind: int, limit: int = _MAX_ROWS) -> list[int]:
         """Return the numbers of the rows of one kind."""

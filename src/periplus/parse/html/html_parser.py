@@ -99,11 +99,10 @@ def _read_links(flat: FlatPage, strings: PageStrings, head: PageHead, max_links:
             text or one_line(image_text, _MAX_LINK_TEXT) or one_line(label, _MAX_LINK_TEXT)
             for text, image_text, label in zip(texts, values[1::3], values[2::3], strict=True)
         ]
+    nofollow: list[bool] = []
     if strings.link_bits & RowKind.NOFOLLOW:
         nofollow = [number & RowKind.NOFOLLOW != 0 for number in flat.numbers_of(strings.link_rows)]
-    else:
-        nofollow = [False] * len(texts)
-    links.add_all(zip(values[::3], texts, nofollow, strict=True))
+    links.add_all(values[::3], texts, nofollow)
     for reference in head.alternates:
         links.add(reference)
     for source, is_inline in extract_frames(flat.data):
@@ -113,5 +112,6 @@ def _read_links(flat: FlatPage, strings: PageStrings, head: PageHead, max_links:
 
 def _read_images(flat: FlatPage, base: str) -> tuple[Link, ...]:
     images = LinkCollector(base, _MAX_IMAGES)
-    images.add_clean(zip(*(column[: 2 * _MAX_IMAGES] for column in flat.images[:2]), strict=True))
+    sources, texts, _ = flat.images
+    images.add_clean(sources[: 2 * _MAX_IMAGES], texts[: 2 * _MAX_IMAGES])
     return images.collected()

@@ -2,11 +2,11 @@
 
 from bisect import bisect_left
 from collections.abc import Callable
-from functools import cached_property
 from typing import Final
 
 from periplus.parse.html.flat_page import FlatPage, Row, RowKind
 from periplus.parse.kernels.html_state import ROW_KIND, ROW_NUMBER, VALUE_2
+from periplus.parse.lazy_property import lazy_property
 from periplus.parse.text_cleanup import one_line
 
 __all__ = ["extract_media"]
@@ -23,6 +23,13 @@ MediaHandler = Callable[[str, str, str], None]
 
 def extract_media(flat: FlatPage, handler: MediaHandler) -> None:
     """Call `handler` for each image, audio, video and text track of a page, in their order."""
+    if not (flat.count(RowKind.MEDIA) or flat.count(RowKind.FIGURE)) and flat.count(RowKind.IMAGE) <= _MAX_ROWS:
+        sources, texts, _ = flat.images
+        if all(texts):  # Then nothing around the images matters.
+            for source, text in zip(sources, texts, strict=True):
+                if source:
+                    handler(source, "image", text)
+            return
     rows = flat.numbered_rows((RowKind.IMAGE, RowKind.MEDIA, RowKind.FIGURE), _MAX_ROWS)
     if rows:
         extractor = _MediaExtractor(flat, handler)
@@ -44,7 +51,7 @@ class _MediaExtractor:
         self._images = zip(*flat.images, strict=True)
         """Source, alternative text in one line and label of the images that come next."""
 
-    @cached_property
+    @lazy_property
     def _headings(self) -> list[tuple[int, Row]]:
         return self._flat.numbered_rows((RowKind.HEADING,), _MAX_ROWS)
 

@@ -156,6 +156,20 @@ def _find_tag_end(data: Any, at: int, size: int) -> int:
 
 
 @njit(cache=True, nogil=True)
+def _count_characters(data: Any, begin: int, end: int) -> int:
+    """Return the number of visible characters in a run of text.
+
+    Most scripts of three bytes a character have no spaces, and each character says more: it counts twice.
+    """
+    count = 0
+    for at in range(begin, end):
+        byte = data[at]
+        count += (byte > 32) & ((byte & 0xC0) != 0x80)
+        count += (byte >= 0xE3) & (byte <= 0xED)
+    return count
+
+
+@njit(cache=True, nogil=True)
 def _skip_comment(data: Any, at: int, size: int) -> int:
     """Return the offset behind a comment."""
     begin = at
@@ -248,12 +262,11 @@ def _scan_all(
     while at < size and count < max_blocks:
         byte = data[at]
         if byte != LESS_THAN:
-            if byte > 32 and (byte & 0xC0) != 0x80:
-                # Most scripts of three bytes a character have no spaces, and each character says more.
-                weight = 2 if byte >= 0xE3 and byte <= 0xED else 1
-                chars += weight
-                linked += weight if in_link else 0
-            at += 1
+            stop = find_byte(data, at, size, _LESS)
+            visible = _count_characters(data, at, stop)
+            chars += visible
+            linked += visible if in_link else 0
+            at = stop
             continue
         following = data[at + 1] if at + 1 < size else 0
         if following == EXCLAMATION or following == QUESTION:
