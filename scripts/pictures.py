@@ -1,5 +1,6 @@
 """Make docs/pictures from `periplus demo`: its crawl view in a terminal, and pages of all kinds in Chromium.
 
+The crawl makes thumbnails, which it does not by default, so that the media tab and the card have pictures.
 The demo runs in a pseudo-terminal, so that the live view is the one that people see. Its seed fixes the web; rates and
 times differ from run to run.
 """
@@ -36,10 +37,12 @@ SHARE_OF_FRAMES: Final = 0.7
 """Which frame of the live view is shown: one in which most of the crawl is done."""
 COLOURS: Final = (64, 32, 16)
 WORDS: Final = QUERY.replace(" ", "+")
-DESK, PHONE = (1080, 680), (390, 844)
+THUMBNAILS: Final = 8_000
+DESK, PHONE = (1280, 800), (390, 844)
 PAGES: Final = {
     "landing": "",
     "results": f"search?q={WORDS}",
+    "card": "search?q=headland+watch",
     "media": f"search?q={WORDS}&tab=media",
     "news": f"search?q={WORDS}&tab=news",
     "no-results": "search?q=zzyzxqv",
@@ -128,6 +131,7 @@ def demo(folder: Path) -> Iterator[str]:
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
     port = free_port()
     command = [Path(sys.executable).parent / "periplus", "demo", "--folder", folder, "--port", str(port)]
+    command += ["--set", f"crawl.thumbnails={THUMBNAILS}"]
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(COLUMNS), "LINES": str(ROWS)}
     process = subprocess.Popen(
         [*map(str, command)], stdout=theirs, stderr=theirs, stdin=theirs, env=environment, start_new_session=True

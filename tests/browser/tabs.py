@@ -13,6 +13,7 @@ if CHROMIUM is None:
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install periplus[dev]")
 
 DESK, PHONE = (1280, 900), (390, 844)
+_LIGHT = ("light", "dark")
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,8 @@ class Tab:
     def __init__(self, browser: Any, size: tuple[int, int] = DESK, scheme: str = "light", **more: Any) -> None:
         phone = size[0] < 600
         view = {"width": size[0], "height": size[1]}
-        self.context = browser.new_context(viewport=view, color_scheme=scheme, is_mobile=phone, has_touch=phone, **more)
+        given = {"viewport": view, "color_scheme": scheme, "is_mobile": phone, "has_touch": phone, **more}
+        self.context = browser.new_context(reduced_motion="reduce", **given)
         self.page = self.context.new_page()
         self.complaints: list[str] = []
         self.page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
@@ -55,8 +57,18 @@ def wait_until(page: Any, expression: str, seconds: float = 60.0) -> None:
         page.wait_for_timeout(20)
 
 
+_CONTRAST = "axe.run(document, {runOnly: ['color-contrast'], resultTypes: ['violations']})"
+
+
 def violations(page: Any) -> list[tuple[str, str]]:
-    """Give what axe finds wrong with a page."""
+    """Give what axe finds wrong with a page, in light and dark: the page is loaded once.
+
+    Of the other scheme than that of the tab, contrast is checked, the one thing that colours change.
+    """
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
     found = axe.Axe().run(page).response["violations"]
+    own, other = ("dark", "light") if page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") else _LIGHT
+    page.emulate_media(color_scheme=other)
+    found += page.evaluate(_CONTRAST)["violations"]
+    page.emulate_media(color_scheme=own)
     return [(one["id"], one["nodes"][0]["html"][:200]) for one in found]

@@ -1,10 +1,12 @@
 """`periplus keys` and `periplus collection`."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from periplus.app.administration.change_log import ChangeLog
 from periplus.cli import main
 from periplus.serve import ApiKeys
 
@@ -48,3 +50,12 @@ def test_collections_are_made_listed_named_and_deleted(tmp_path: Path, capsys: p
     assert main(["collection", "delete", "books_1", *folder]) == 0
     assert main(["keys", "add", "web", "read", "--collections", "books, books_*", *folder]) == 0
     assert ApiKeys(tmp_path / "data").all()[0].collections == ("books", "books_*")
+    changes = ChangeLog(tmp_path / "data").latest()
+    assert all(re.fullmatch(r"terminal \(\w+\)", change.who) for change in changes)
+    assert [(change.what, change.detail) for change in reversed(changes)] == [
+        ("create a collection", "books_1"),
+        ("change aliases", "books is books_1"),
+        ("change aliases", "no books"),
+        ("delete a collection", "books_1"),
+        ("add a key", "web (read, only books books_*)"),
+    ], "what failed is not among them"

@@ -2,6 +2,7 @@
 
 import collections
 import gzip
+import json
 import xml.etree.ElementTree as ElementTree
 import zlib
 from urllib.parse import urlsplit
@@ -177,7 +178,24 @@ def test_what_does_not_exist_is_not_found(web):
     assert get(web, "http://nowhere.test/").status == 404
     assert get(web, f"{web.seeds[0]}no/such/page").status == 404
     assert get(web, f"{web.seeds[0]}sitemap-99.xml.gz").status == 404
-    assert get(web, f"{web.seeds[0]}images/1-1.gif").body.startswith(b"GIF89a")
+    assert get(web, f"{web.seeds[0]}images/x-1.png").status == 404
+
+
+def test_pictures_and_icons_are_png_and_each_its_own(web):
+    (host, other), png = web.seeds[:2], b"\x89PNG\r\n\x1a\n"
+    assert get(web, f"{host}images/1-1.png").body.startswith(png)
+    assert get(web, f"{host}images/1-1.png").body == get(web, f"{host}images/1-1.png").body
+    assert get(web, f"{host}images/1-1.png").body != get(web, f"{host}images/1-4.png").body
+    assert get(web, f"{host}images/home.png").body != get(web, f"{other}images/home.png").body
+    assert get(web, f"{host}favicon.ico").body.startswith(png)
+
+
+def test_home_pages_state_who_keeps_them(web):
+    text = decode(get(web, web.seeds[0]))
+    stated = json.loads(text.partition('<script type="application/ld+json">')[2].partition("</script>")[0])
+    assert stated["@type"] == "Organization"
+    assert stated["name"] == web.graph.sites[0].title
+    assert '<img src="/images/home.png"' in text
 
 
 def test_trouble_leaves_the_good_web_as_it_was(web):

@@ -65,8 +65,8 @@ def make_answer(
     stop += len(closing)
     marked = sorted(set(every[(every >= begin) & (every < end)].tolist()))
     pieces = _pieces(text, spans, begin, end, marked, is_first=True, closing=stop)
-    before = 2 * (begin > 0) + len(_clean(text[int(spans[begin, 0]) : start]))
-    return _joined(pieces), (before, before + len(_clean(text[start:stop])))
+    before = 2 * (begin > 0) + len(_shown(text, spans, int(spans[begin, 0]), start))
+    return _joined(pieces), (before, before + len(_shown(text, spans, start, stop)))
 
 
 def _choose_sentence(
@@ -268,10 +268,10 @@ def _pieces(
     at = int(spans[begin, 0])
     for token in marked:
         start, stop = max(at, int(spans[token, 0])), int(spans[token, 1])
-        pieces += [(_clean(text[at:start]), False), (_clean(text[start:stop]), True)]
+        pieces += [(_shown(text, spans, at, start), False), (_clean(text[start:stop]), True)]
         at = max(at, stop)
     last = max(at, int(spans[end - 1, 1]), closing)
-    pieces.append((_clean(text[at:last]), False))
+    pieces.append((_shown(text, spans, at, last), False))
     rest = "" if end < len(spans) else _clean(text[last:])
     pieces.append((" …" if end < len(spans) else rest[:3].rstrip(), False))
     return pieces
@@ -294,3 +294,19 @@ def _joined(pieces: list[Piece]) -> tuple[Piece, ...]:
 
 def _clean(raw: bytes) -> str:
     return _SPACE.sub(" ", raw.decode("utf-8", "replace")).replace("\x00", "")
+
+
+def _shown(text: bytes, spans: npt.NDArray[np.int32], begin: int, end: int) -> str:
+    """Clean a part of the text; the end of a heading becomes ' · '."""
+    floor, part = int(spans[0, 0]), text[begin:end].decode("utf-8", "replace")
+
+    def space(match: re.Match[str]) -> str:
+        at, after = (begin + len(part[:place].encode()) for place in match.span())
+        line = text[floor:at].rpartition(b"\n")[2]
+        last = line.decode("utf-8", "replace")[-1:]
+        closed = "\u2000" <= last < "\u2040" or "\u3000" <= last < "\u3040" or "\uff00" <= last < "\uff40"
+        word = last == ")" or (last.isascii() and last.isalnum()) or (last >= "\x80" and not closed)
+        heading = "\n" in match[0] and word and len(line) <= 60 and not text[after : after + 1].islower()
+        return " · " if heading else " "
+
+    return _SPACE.sub(space, part).replace("\x00", "")

@@ -7,9 +7,9 @@ import pytest
 
 from index.made_pages import visit
 from periplus.index import build_index
-from periplus.records import Query
+from periplus.records import Page, Query
 from periplus.search import Searcher
-from periplus.search.presentation.cards import names_page
+from periplus.search.presentation.cards import make_card, names_page
 from periplus.settings import Settings
 from periplus.store import PageStore
 
@@ -53,6 +53,22 @@ def test_the_page_that_is_named_has_a_card(tmp_path: Path) -> None:
     assert searcher.search(Query("lighthouse")).card is None
     assert searcher.search(Query("plain")).card is None
     assert searcher.search(Query("pharos", start=10)).card is None
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("A harbour town", "A harbour town"),
+        ("It lies by the sea. " * 14 + "Its har", ("It lies by the sea. " * 14).strip()),
+        ("word " * 60, "word " * 59 + "…"),
+    ],
+)
+def test_the_text_of_a_card_ends_with_a_sentence_or_a_word(text: str, shown: str) -> None:
+    page = Page("https://a.example/", "Port", text, facts=(("a", "b"), ("c", "d")), preview=text)
+    card = make_card(page)
+    assert card is not None
+    assert card.text.rstrip("…").strip() == shown.rstrip("…").strip()
+    assert card.text.endswith("…") == shown.endswith("…")
 
 
 def test_without_a_store_there_are_no_cards(tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ def test_a_snippet_is_a_piece_of_the_text(parts: list[str], at: list[int], chars
     plain = " ".join(text.decode("utf-8", "replace").replace("\x00", "").split())
     shown = "".join(piece for piece, _ in pieces)
     inner = " ".join(shown.removeprefix("… ").removesuffix(" …").split())
-    assert inner in plain
+    assert inner.replace("· ", "") in plain.replace("· ", "")
     assert len(shown) <= 2 * chars + 200
     covered = bytearray(b" " * len(text))
     for a, b in spans.tolist():  # Pairs of characters overlap.
@@ -152,6 +152,21 @@ def test_a_snippet_is_a_piece_of_the_text(parts: list[str], at: list[int], chars
     tokens = " ".join(covered.decode("utf-8", "replace").split())
     for piece, marked in pieces:
         assert not marked or all(part in tokens for part in piece.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Fog signals\nA horn sounds.\nIt is loud.", "Fog signals · A horn sounds. It is loud."),
+        ("Brass (old)\nHorn\nBell", "Brass (old) · Horn · Bell"),
+        ("a line that is\nbroken in two", "a line that is broken in two"),
+        ("a longer line of a file in which all lines are broken near here\nSea", None),
+        ("霧笛\n音がする。\n遠い", "霧笛 · 音がする。 遠い"),
+    ],
+)
+def test_a_heading_does_not_run_into_the_sentence_behind_it(text: str, shown: str | None) -> None:
+    pieces = make_snippet(text.encode(), [np.zeros(1, np.int64)], [1.0], 200)
+    assert "".join(piece for piece, _ in pieces) == (shown or text.replace("\n", " "))
 
 
 def test_the_piece_with_the_most_different_words_wins() -> None:

@@ -202,6 +202,23 @@ def test_what_is_wrong_in_a_body_is_named(server: Server) -> None:
     assert server.ask("POST", "api/collections/none/documents", [{"id": 1}])[0] == 404
 
 
+def test_changes_of_collections_are_logged_with_their_author(server: Server) -> None:
+    writer = server.keys.add("shopkeeper", "manage", ["shop_*"])
+    assert server.ask("POST", "api/collections", {"name": "shop_1"}, writer)[0] == 201
+    assert server.ask("PATCH", "api/collections/shop_1", {"public": True}, writer)[0] == 200
+    assert server.ask("PUT", "api/aliases/shop_a", {"collection": "shop_1"}, writer)[0] == 200
+    assert server.ask("DELETE", "api/aliases/shop_a", key=writer)[0] == 200
+    assert server.ask("DELETE", "api/collections/shop_1", key=writer)[0] == 200
+    said = [(one["who"], one["what"], one["detail"]) for one in server.ask("GET", "api/changes?count=5")[1]["changes"]]
+    assert said == [
+        ("shopkeeper", "delete a collection", "shop_1"),
+        ("shopkeeper", "change aliases", "no shop_a"),
+        ("shopkeeper", "change aliases", "shop_a is shop_1"),
+        ("shopkeeper", "change a collection", "shop_1: public"),
+        ("shopkeeper", "create a collection", "shop_1"),
+    ]
+
+
 def test_collections_survive_a_restart_and_are_opened_lazily(tmp_path: Path) -> None:
     folder = open_data_folder(tmp_path / "data", create=True)
     service = CollectionService(folder, SETTINGS)

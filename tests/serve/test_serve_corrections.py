@@ -34,8 +34,8 @@ APP = make_app(SEARCHER, ServeSettings(threads=1))
     [
         ("en", "Showing results for salt &lt;b&gt;. Search instead for slat &lt;b&gt;"),
         ("de", "Ergebnisse für salt &lt;b&gt;. Stattdessen suchen nach slat &lt;b&gt;"),
-        ("es", "Se muestran resultados de salt &lt;b&gt;. Buscar en su lugar slat &lt;b&gt;"),
-        ("fr", "Résultats pour salt &lt;b&gt;. Rechercher plutôt slat &lt;b&gt;"),
+        ("es", "Mostrando resultados de salt &lt;b&gt;. Buscar, en cambio, slat &lt;b&gt;"),
+        ("fr", "Résultats affichés pour salt &lt;b&gt;. Chercher plutôt slat &lt;b&gt;"),
     ],
 )
 def test_the_page_says_what_it_shows(code: str, line: str) -> None:

@@ -1,8 +1,10 @@
 """The languages of the interface: complete, chosen as the browser says, and never in the way of safety."""
 
+import os
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from asgi_caller import get
@@ -14,6 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import periplus.serve
+from periplus.app.administration.health_advice import Advice, advise
+from periplus.app.administration.job_schedule import ScheduledJob
+from periplus.health import PartHealth
 from periplus.records import ResultPage
 from periplus.search.presentation.card_types import _WANTED as CARD_TYPES
 from periplus.search.presentation.card_types import FACT_LABELS
@@ -23,11 +28,13 @@ from periplus.serve.pages.locales import LOCALES, choose_locale, load_locale
 from periplus.serve.pages.media_tab import _NAMES
 from periplus.serve.pages.reason_labels import LABELS
 from periplus.serve.pages.site_pages import _REASONS
-from periplus.settings import ServeSettings
+from periplus.settings import ServeSettings, Settings
 
 APP = make_app(FakeSearcher(), ServeSettings(threads=1))
 OTHERS = [code for code in LOCALES if code != "en"]
 FOLDER = Path(periplus.serve.__file__).parent / "templates"
+NOTED = ("query", "search", "app/administration")
+"""Packages whose texts are translated by what varies in them."""
 
 
 def translated_texts() -> set[str]:
@@ -52,6 +59,39 @@ def test_every_text_is_there_with_its_places(code: str) -> None:
     for english, other in catalog.text.items():
         assert sorted(re.findall(r"\{\w+\}", english)) == sorted(re.findall(r"\{\w+\}", other)), english
     assert len(catalog.months) == 12
+
+
+def every_advice(folder: Path) -> list[Advice]:
+    """What the health page says in all situations."""
+    stopped = {"state": "stopped", "pages": 3, "waiting": 5, "fetched": 200, "errors": {"gone": 150}, "when": 1.0}
+    crawls: list[dict[str, Any]] = [{}, stopped, {"state": "paused", "pages": 3}, {"paused": "the disk is full."}]
+    crawls += [{"state": "running", "running": True, "rate": 1.5}, {"state": "stopped", "pages": 10**9, "waiting": 1}]
+    crawls.append({"state": "stopped", "pages": 3})
+    failing = PartHealth("search", 5, 5, 1.0, "No room.")
+    jobs = [ScheduledJob("build", failed=True, result="No room.")]
+    for name, when in (("index", 1), ("store", 100_000)):
+        (folder / name).mkdir()
+        (folder / name / "manifest.json").touch()
+        os.utime(folder / name / "manifest.json", (when, when))
+    found = [
+        one
+        for crawl in crawls
+        for documents in (0, 7)
+        for one in advise(folder, Settings(), crawl, documents, jobs, [failing], 2)
+    ]
+    os.utime(folder / "index" / "manifest.json", (100_000, 100_000))
+    return [*found, *advise(folder, Settings(), {}, 7, (), (), 0)]
+
+
+def test_the_health_page_is_in_every_language(tmp_path: Path) -> None:
+    texts = {text for one in every_advice(tmp_path) for text in (one.name, one.text, one.action) if text}
+    assert len(texts) > 35
+    for code in OTHERS:
+        assert {text for text in texts if load_locale(code).translate_note(text) == text} <= {
+            "Index",
+            "Crawl",
+            "Contact",
+        }
 
 
 @pytest.mark.parametrize(
@@ -152,7 +192,7 @@ def test_notes_on_queries_are_translated(code: str) -> None:
 def test_notes_are_those_of_the_source() -> None:
     """A text that changes in the source changes in the translations, too."""
     package = Path(periplus.serve.__file__).parents[1]
-    source = "".join(path.read_text("utf-8") for part in ("query", "search") for path in (package / part).rglob("*.py"))
+    source = "".join(path.read_text("utf-8") for part in NOTED for path in (package / part).rglob("*.py"))
     for english in load_locale(OTHERS[0])._catalog.notes:
         pieces = [
             piece for piece in re.split(r"\{\w+\}|words of|numbers of|was \w[\w ]*: ", english) if len(piece) > 12

@@ -5,6 +5,7 @@ import re
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 from asgi_caller import Answer, get
 from fake_searcher import FakeSearcher, hit
@@ -252,6 +253,16 @@ def test_the_sentence_that_answers_is_bold(answer: tuple[int, int], shown: str) 
     one = Hit("https://a.example/", "A", SNIPPET, ("a.example",), 1.0, 7, kind="text/html", answer=answer)
     text = page("/search?q=who+built+the+tower", answering(one)).text
     assert f'<p class="snippet" dir="auto">{shown}</p>' in text
+
+
+def test_a_heading_that_repeats_the_title_is_left_out() -> None:
+    sentence = ("It takes about 28 weeks to learn how to sound the horn.", False)
+    snippet = (("Fog signal", True), (" · ", False), sentence)
+    for answer, shown in (((0, 10), sentence[0]), ((13, 68), f'<b class="answer-sentence">{sentence[0]}</b>')):
+        one = Hit("https://a.example/", "Fog signal | Headland", snippet, ("a.example",), 1.0, 7, answer=answer)
+        assert f'<p class="snippet" dir="auto">{shown}</p>' in page("/search?q=fog", answering(one)).text
+        other = msgspec.structs.replace(one, title="Horns", answer=(0, 0))
+        assert "<mark>Fog signal</mark> · It takes" in page("/search?q=fog", answering(other)).text
 
 
 def test_the_link_to_the_passage_begins_with_the_answer() -> None:

@@ -79,7 +79,7 @@ if TYPE_CHECKING:
     from periplus.app.remedies import with_remedy
     from periplus.app.rule_jobs import add_rules, find_rules, set_server_rules
     from periplus.app.serving.agent_server import serve_agents
-    from periplus.app.serving.folder_server import api_keys, open_server, serve_folder
+    from periplus.app.serving.folder_server import add_api_key, api_keys, open_server, remove_api_key, serve_folder
     from periplus.app.serving.live_engine import run_live
     from periplus.app.serving.server_actions import fetch_service, server_actions
     from periplus.app.sites.site_commands import (
@@ -155,6 +155,7 @@ __all__ = [
     "SiteDemoAnswer",
     "SiteReport",
     "SnapshotSize",
+    "add_api_key",
     "add_rules",
     "api_keys",
     "apply_deletions",
@@ -215,6 +216,7 @@ __all__ = [
     "rank_folder",
     "rank_graph_file",
     "read_seeds",
+    "remove_api_key",
     "repair_data_folder",
     "repair_folder",
     "resize_crawl",
@@ -350,8 +352,10 @@ _OWN: Final = {
     "sites.site_server": ("run_site",),
     "serving.agent_server": ("serve_agents",),
     "serving.folder_server": (
+        "add_api_key",
         "api_keys",
         "open_server",
+        "remove_api_key",
         "serve_folder",
     ),
     "serving.live_engine": ("run_live",),

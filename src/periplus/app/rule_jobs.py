@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from periplus.app.administration.change_log import record_command
 from periplus.errors import BadInput
 from periplus.files import disk_errors, open_data_folder
 
@@ -32,7 +33,8 @@ def add_rules(folder: Path, source: str | Path, name: str = "", *, everybody: bo
             source = file.read(_MAX_BYTES).decode("utf-8", "replace")
     rules = store.add(source, name=name)
     if everybody:
-        store.set_server_ids((*store.server_ids(), rules.id))
+        chosen = store.set_server_ids((*store.server_ids(), rules.id))
+        record_command(folder, "set the rules of the server", ", ".join(chosen))
     return rules
 
 
@@ -48,4 +50,8 @@ def set_server_rules(folder: Path, ids: Sequence[str] | None) -> tuple[str, ...]
     from periplus.result_rules import RuleStore
 
     store = RuleStore(open_data_folder(folder, create=False))
-    return store.server_ids() if ids is None else store.set_server_ids(ids)
+    if ids is None:
+        return store.server_ids()
+    chosen = store.set_server_ids(ids)
+    record_command(folder, "set the rules of the server", ", ".join(chosen))
+    return chosen

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from periplus.fakeweb.content.drawings import draw_icon, draw_landscape
 from periplus.fakeweb.content.page_writer import PageWriter
 from periplus.fakeweb.content.site_files import feed, modified, robots, sitemap
 from periplus.fakeweb.content.trouble_hosts import trouble_hosts
@@ -27,9 +28,7 @@ __all__ = ["FakeWeb"]
 
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 _TRACKING: Final = re.compile(r"[?&]utm_[a-z]+=[^&]*")
-_GIF: Final = bytes.fromhex(
-    "47494638396101000100800000ffffff00000021f90400000000002c00000000010001000002024401003b",
-)
+_IMAGE: Final = re.compile(r"/images/(?:home|(\d{1,9})-(\d{1,9}))\.png")
 
 
 class _Representation(NamedTuple):
@@ -210,8 +209,12 @@ class FakeWeb:
 
     def _file(self, site: Site, path: str) -> _Representation | None:
         """Return a file that is not a page."""
-        if path.startswith("/images/") and path.endswith(".gif"):
-            return _Representation(200, "image/gif", _GIF)
+        image = _IMAGE.fullmatch(path)
+        if image is not None:
+            number = int(image[1]) * 100 + int(image[2]) if image[1] else -1 - site.number
+            return _Representation(200, "image/png", draw_landscape(number % (1 << 62)))
+        if path == "/favicon.ico" and site.number % 5 != 4:
+            return _Representation(200, "image/png", draw_icon(site.number))
         kind, body = "text/plain; charset=utf-8", robots(site) if path == "/robots.txt" else None
         if path.startswith("/sitemap"):
             kind = "application/gzip" if path.endswith(".gz") else "application/xml"

@@ -22,6 +22,7 @@ from periplus.search.presentation.result_selection import (
     SelectionRules,
     add_related,
     excluded_flags,
+    is_home_page,
     related_rows,
     select_results,
 )
@@ -56,7 +57,7 @@ def present(
     reasons = explain_rows(session, plan, candidates, rows, budget) if query.explain else [()] * len(rows)
     hits = builder.hits(rows, settings.snippet_chars, reasons)
     host, count = builder.fields().host, len(candidates.documents)
-    related = related_rows(selection, rows, host, count)
+    related = related_rows(selection, rows, host, count, with_site=bool(hits) and is_home_page(hits[0]))
     titles = dict(zip(related, builder.titles(related), strict=True))
     hits = add_related(hits, selection, rows, host, count, titles)
     if query.having == "media":

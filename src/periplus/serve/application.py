@@ -148,7 +148,7 @@ def make_app(
         "operations": AdminApi(commands, keys),
         "passages": PassageHandlers(searcher, executor),
         "documents": DocumentHandlers(actions.documents, executor, settings.documents_mb << 20, access),
-        "collections": CollectionHandlers(access, executor),
+        "collections": CollectionHandlers(access, executor, commands),
         "rules": RuleHandlers(actions.rules, renderer, auth, commands),
         "searxng": SearxngHandlers(executor, settings.rate > 0),
     }

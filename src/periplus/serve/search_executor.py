@@ -210,7 +210,8 @@ class SearchExecutor:
             self._statistics_call.add_done_callback(lambda task: task.cancelled() or task.exception())
         reading = self._statistics_call
         try:
-            return await asyncio.wait_for(asyncio.shield(reading), self._deadline if latest else self._hard_seconds)
+            async with asyncio.timeout(self._deadline if latest else self._hard_seconds):
+                return await asyncio.shield(reading)
         except (TimeoutError, Overloaded):
             if latest is None:
                 raise Overloaded(TIMED_OUT, "Try again in a moment.") from None
@@ -380,7 +381,8 @@ class SearchExecutor:
 async def _wait(running: Coroutine[Any, Any, T], end: float) -> T:
     """Return the result of a search; raise `Overloaded` if it is not there by a time (monotonic)."""
     try:
-        return await asyncio.wait_for(running, max(0.0, end - time.monotonic()))
+        async with asyncio.timeout(max(0.0, end - time.monotonic())):
+            return await running
     except TimeoutError:
         raise Overloaded(TIMED_OUT, "Try a simpler query.") from None
 

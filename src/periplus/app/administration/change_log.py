@@ -5,6 +5,7 @@ changes.jsonl       one JSON object a line, with a checksum; the file before it 
 
 import contextlib
 import os
+import pwd
 import time
 from collections import deque
 from pathlib import Path
@@ -14,7 +15,7 @@ import msgspec
 
 from periplus.json_lines import append_json_line, read_json_lines
 
-__all__ = ["Change", "ChangeLog"]
+__all__ = ["Change", "ChangeLog", "record_command"]
 
 _FILE: Final = "changes.jsonl"
 _BEFORE: Final = "changes-before.jsonl"
@@ -30,7 +31,7 @@ class Change(msgspec.Struct, frozen=True):
     when: float
     """In seconds since 1970."""
     who: str
-    """The name of the key, or 'schedule'."""
+    """The name of the key, 'schedule', or 'terminal' with the name of the user."""
     what: str
     """What was done, such as 'start the crawl'."""
     detail: str = ""
@@ -60,3 +61,12 @@ class ChangeLog:
                 with contextlib.suppress(msgspec.MsgspecError):
                     last.append(msgspec.json.decode(line, type=Change))
         return list(reversed(last))
+
+
+def record_command(folder: Path, what: str, detail: str = "") -> None:
+    """Add a change that a command or a program made in the data folder itself, by whoever runs it."""
+    try:
+        user = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # a container may run as a user without a name
+        user = str(os.getuid())
+    ChangeLog(folder).add(f"terminal ({user})", what, detail)

@@ -107,7 +107,7 @@ def _crawl(settings: Settings, crawl: Mapping[str, Any]) -> Advice:
         return Advice(
             "Crawl",
             "bad",
-            f"A limit pauses the crawl: {crawl['paused']}",
+            f"The crawl waits because of a limit: {crawl['paused']}",
             "Free some space or memory, or raise the limit (limits.* in the settings).",
             "periplus doctor",
         )
@@ -116,13 +116,13 @@ def _crawl(settings: Settings, crawl: Mapping[str, Any]) -> Advice:
     if state == "paused":
         return Advice("Crawl", "notice", "The crawl is paused.", "Resume it.", "periplus crawl --resume", "/admin")
     if crawl.get("running"):
-        return Advice("Crawl", "good", f"The crawl runs: {crawl.get('rate', 0.0):.1f} pages a second.")
+        return Advice("Crawl", "good", f"The crawl is running: {crawl.get('rate', 0.0):.1f} pages a second.")
     if waiting:
         reached = crawl.get("pages", 0) >= settings.crawl.pages
         action = "Start it with a higher limit of pages." if reached else "Start it again to go on."
-        text = f"The crawl has stopped, and {waiting:,} URLs wait."
+        text = f"The crawl has stopped; {waiting:,} addresses are waiting."
         return Advice("Crawl", "notice", text, action, "periplus crawl", "/admin")
-    return Advice("Crawl", "good", "The crawl is finished: no URL waits.")
+    return Advice("Crawl", "good", "The crawl is finished: nothing is waiting.")
 
 
 def _errors(crawl: Mapping[str, Any]) -> Iterator[Advice]:
@@ -145,8 +145,8 @@ def _parts(parts: Sequence[PartHealth]) -> Iterator[Advice]:
         yield Advice(
             f"Part '{part.name}'",
             "bad",
-            f"It fails for {minutes:,.0f} minutes, and was restarted {part.restarts:,} times: {part.error}",
-            "It is tried again by itself. If it does not recover, check the data folder.",
+            f"It has been failing for {minutes:,.0f} minutes and was restarted {part.restarts:,} times: {part.error}",
+            "It is started again by itself. If it does not recover, check the data folder.",
             "periplus check",
         )
 
@@ -172,7 +172,7 @@ def _disk(folder: Path, crawl: Mapping[str, Any]) -> Advice:
 def _jobs(jobs: Sequence[ScheduledJob]) -> Iterator[Advice]:
     for job in jobs:
         if job.failed:
-            text = f"It failed the last time: {job.result}"
+            text = f"It failed last time: {job.result}"
             yield Advice(f"Job '{job.job}'", "bad", text, "Do it again.", page="/admin/schedule")
 
 
@@ -180,7 +180,7 @@ def _recrawl(jobs: Sequence[ScheduledJob], crawl: Mapping[str, Any]) -> Iterator
     scheduled = any(job.job == "recrawl" and job.every_hours for job in jobs)
     age = time.time() - float(crawl.get("when", time.time()))
     if not scheduled and crawl.get("pages") and age > _OLD_DAYS * 86_400:
-        text = f"No page was fetched for {age / 86_400:,.0f} days."
+        text = f"The last page was fetched {age / 86_400:,.0f} days ago."
         action = "Schedule recrawls, so that results stay up to date."
         yield Advice("Freshness", "notice", text, action, page="/admin/schedule")
 
@@ -190,7 +190,7 @@ def _contact(settings: Settings) -> Iterator[Advice]:
         yield Advice(
             "Contact",
             "notice",
-            "fetch.contact is not set, so that only hosts of your own are crawled (fetch.own_hosts).",
-            "Set a URL or an e-mail address at which operators of sites can reach you.",
+            "fetch.contact is not set, so only your own hosts are crawled (fetch.own_hosts).",
+            "Set an address of the web or an e-mail address at which people can reach you about the crawl.",
             "periplus crawl URL --contact you@example.org",
         )

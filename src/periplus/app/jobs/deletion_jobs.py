@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from periplus.app.administration.change_log import record_command
 from periplus.app.jobs.index_queue import queue_for_index
 from periplus.app.new_folder import no_pages_error
 from periplus.errors import DataError, FolderInUse, NothingHere
@@ -13,6 +14,8 @@ from periplus.settings import Settings
 
 __all__ = ["DeletionReport", "apply_deletions", "delete_pages", "list_deleted", "restore_pages"]
 
+_SHOWN: Final = 5
+"""URLs that the log of changes names."""
 _LOCK_SECONDS: Final = 10.0
 """How long to wait for the index; a process that holds it for longer applies the deletions itself."""
 
@@ -38,6 +41,7 @@ def delete_pages(folder: Path, settings: Settings, urls: Sequence[str]) -> Delet
     from periplus.publish import DeletionList
 
     deleted = DeletionList(_check(folder)).add(urls)
+    record_command(folder, "delete pages", _listed(deleted))
     return DeletionReport(deleted, apply_deletions(folder, settings))
 
 
@@ -46,7 +50,13 @@ def restore_pages(folder: Path, settings: Settings, urls: Sequence[str]) -> Dele
     from periplus.publish import DeletionList
 
     restored = DeletionList(_check(folder)).remove(urls)
+    record_command(folder, "restore pages", _listed(restored))
     return DeletionReport(restored, _index_again(DataFolder(folder), settings, restored))
+
+
+def _listed(urls: Sequence[str]) -> str:
+    more = f" and {len(urls) - _SHOWN} more" if len(urls) > _SHOWN else ""
+    return " ".join(urls[:_SHOWN]) + more
 
 
 def _check(folder: Path) -> Path:

@@ -5,10 +5,11 @@ import contextlib
 import os
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from periplus.app.administration.change_log import record_command
 from periplus.app.administration.job_scheduler import background_scheduler
 from periplus.app.jobs.field_declarations import apply_fields
 from periplus.app.kernel_compilation import compile_kernels
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from periplus.search import Searcher
     from periplus.serve import ApiKeys, ServerResources
 
-__all__ = ["api_keys", "open_server", "serve_folder"]
+__all__ = ["add_api_key", "api_keys", "open_server", "remove_api_key", "serve_folder"]
 
 
 def api_keys(folder: Path, *, create: bool = False) -> "ApiKeys":
@@ -32,6 +33,20 @@ def api_keys(folder: Path, *, create: bool = False) -> "ApiKeys":
     from periplus.serve import ApiKeys
 
     return ApiKeys(open_data_folder(folder, create=create))
+
+
+def add_api_key(folder: Path, name: str, role: str, collections: Sequence[str] = ()) -> str:
+    """Create a key in a data folder, which is made if it is missing; return its secret."""
+    secret = api_keys(folder, create=True).add(name, role, collections)
+    limit = f", only {' '.join(collections)}" if collections else ""
+    record_command(folder, "add a key", f"{name} ({role}{limit})")
+    return secret
+
+
+def remove_api_key(folder: Path, name: str) -> None:
+    """Revoke a key of a data folder; raise `BadInput` if there is none with this name."""
+    api_keys(folder).remove(name)
+    record_command(folder, "revoke a key", name)
 
 
 def open_server(folder: Path, settings: Settings, warm: bool = False) -> "ServerResources":

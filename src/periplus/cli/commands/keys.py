@@ -38,10 +38,10 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Create a key and print it, once: only its fingerprint is stored."""
-    from periplus.app import api_keys
+    from periplus.app import add_api_key
 
     names = [part.strip() for part in collections.split(",") if part.strip()]
-    secret = api_keys(Path(settings.folder), create=True).add(name, role, names)
+    secret = add_api_key(Path(settings.folder), name, role, names)
     if as_json:
         echo_json({"name": name, "role": role, "collections": names, "key": secret})
     else:
@@ -74,7 +74,7 @@ def list_keys(settings: Settings, as_json: AsJson = False) -> None:
 @with_settings()
 def remove(name: _Name, settings: Settings) -> None:
     """Revoke a key; servers notice within a second."""
-    from periplus.app import api_keys
+    from periplus.app import remove_api_key
 
-    api_keys(Path(settings.folder)).remove(name)
+    remove_api_key(Path(settings.folder), name)
     echo(f"The key '{name}' is revoked.")

@@ -18,6 +18,8 @@ class PageHead:
     description: str = ""
     canonical: str = ""
     robots: str = ""
+    about: str = ""
+    """JSON-LD."""
 
 
 def anchor(site: Site, host: str, path: str, text: str, *, absolute: bool, nofollow: bool = False) -> str:
@@ -63,6 +65,8 @@ def _head(site: Site, charset: Charset, head: PageHead) -> str:
         lines.append(f'<meta name="robots" content="{head.robots}">')
     if head.canonical:
         lines.append(f'<link rel="canonical" href="{escape(head.canonical)}">')
+    if head.about:
+        lines.append(f'<script type="application/ld+json">{head.about}</script>')
     if site.feed != "none":
         kind = "rss" if site.feed == "rss" else "atom"
         lines.append(f'<link rel="alternate" type="application/{kind}+xml" href="http://{site.name}/feed.xml">')

@@ -1,5 +1,6 @@
 """The text of every page of a good host: articles, home pages, section lists and the pages beside them."""
 
+import json
 import random
 from collections.abc import Iterable
 from html import escape
@@ -73,14 +74,32 @@ class PageWriter:
         latest = [self.graph.article(first + position) for position in range(min(LATEST, self.graph.size(site)))]
         writer = ProseWriter(site.topic, latest[0].subject, self._rng(site.number, 3, version))
         main = f"<h1>{escape(site.title)}</h1>\n<p>{escape(writer.paragraph(), quote=False)}</p>\n"
+        about = ""
+        if site.number % 3 != 2:
+            about = self._describe(site, ProseWriter(site.topic, latest[0].subject, self._rng(site.number, 6)))
+            main += f'<figure><img src="/images/home.png" alt="{escape(writer.picture())}"></figure>\n'
         if version:
             main += f"<p>{escape(writer.news(version), quote=False)}</p>\n"
         main += f"<h2>{language.latest}</h2>\n{bullets(self._to(site, article, False) for article in latest)}"
         others = self.graph.home_links(site)
         main += f"<h2>{language.elsewhere}</h2>\n"
         main += bullets(anchor(site, other.name, "/", other.title, absolute=True) for other in others)
-        head = PageHead(title=site.title, canonical=f"http://{site.name}/" if site.canonical else "")
+        head = PageHead(title=site.title, canonical=f"http://{site.name}/" if site.canonical else "", about=about)
         return frame(self.graph, site, site.charset(-1), head, main, absolute=site.absolute)
+
+    def _describe(self, site: Site, writer: ProseWriter) -> str:
+        """Return what a site states about whoever keeps it, as JSON-LD."""
+        return json.dumps(
+            {
+                "@context": "https://schema.org",
+                "@type": "Organization",
+                "name": site.title,
+                "foundingDate": writer.word("year"),
+                "founder": {"@type": "Person", "name": writer.word("name")},
+                "address": {"@type": "PostalAddress", "addressLocality": writer.word("place")},
+                "numberOfEmployees": int(writer.word("number")),
+            }
+        )
 
     def section(self, site: Site, section: int, page: int) -> str:
         """Write one page of the list of a section."""
@@ -136,7 +155,7 @@ class PageWriter:
                 parts.append(table(writer.table()))
             if number % 9 == 1:
                 alt = escape(writer.picture())
-                parts.append(f'<figure><img src="/images/{article.number}-{number}.gif" alt="{alt}"></figure>\n')
+                parts.append(f'<figure><img src="/images/{article.number}-{number}.png" alt="{alt}"></figure>\n')
         if version:
             parts.append(f"<p>{self._text(self._writer(article, 100 + version).news(version), curly)}</p>\n")
         return "".join(parts)

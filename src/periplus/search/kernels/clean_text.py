@@ -1,10 +1,21 @@
-"""Text made fit to be shown: runs of white space become one space, and zero bytes are left out."""
+"""Text made fit to be shown: runs of white space become one space, and zero bytes are left out.
+
+The end of a heading or of an item of a list becomes ' · ', so that it does not run into the sentence behind it.
+"""
 
 from typing import Any
 
+import numpy as np
+
 from periplus.accel import njit
 
-__all__ = ["put_clean"]
+__all__ = ["GROWTH", "put_clean"]
+
+GROWTH = 4
+"""Bytes that one byte becomes at most."""
+_LONGEST_HEADING = 60
+"""Bytes; longer lines are taken for those of a paragraph that is broken into lines."""
+_SEPARATOR = np.frombuffer(" · ".encode(), np.uint8)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -26,23 +37,51 @@ def _space_at(data: Any, at: int, end: int) -> int:  # pragma: no cover - compil
 
 
 @njit(cache=True, nogil=True)
-def put_clean(data: Any, at: int, end: int, out: Any, to: int, most: int) -> int:  # pragma: no cover - compiled
-    """Write the UTF-8 from `at` to `end`, cleaned, up to `most` characters of it; give the place after it."""
-    spaced = False
+def _ends_heading(data: Any, floor: int, at: int, after: int) -> bool:  # pragma: no cover - compiled
+    """Return whether a short line that ends at `at` stands by itself: no sentence ends there, and none goes on behind.
+
+    `floor` is where the text begins, `after` where the next line does.
+    """
+    if at <= floor or (after < len(data) and 97 <= data[after] <= 122):
+        return False
+    last = data[at - 1]
+    if last >= 0x80:
+        if at - floor >= 3 and (data[at - 3], data[at - 2]) in ((0xE2, 0x80), (0xE3, 0x80), (0xEF, 0xBC)):
+            return False  # punctuation of other scripts
+    elif not (48 <= last <= 57 or 65 <= last <= 90 or 97 <= last <= 122 or last == 41):
+        return False
+    for before in range(at - 1, max(floor, at - _LONGEST_HEADING - 1) - 1, -1):
+        if data[before] == 10:
+            return True
+    return at - floor <= _LONGEST_HEADING
+
+
+@njit(cache=True, nogil=True)
+def put_clean(
+    data: Any, at: int, end: int, out: Any, to: int, most: int, floor: int
+) -> int:  # pragma: no cover - compiled
+    """Write the UTF-8 from `at` to `end`, cleaned, up to `most` characters of it; give the place after it.
+
+    `floor` is where the text begins; -1 to write headings as any other text.
+    """
     while at < end:
         space = _space_at(data, at, end)
         if space:
-            at += space
-            if spaced:
-                continue
+            begin, broken = at, False
+            while space:
+                broken |= data[at] == 10
+                at += space
+                space = _space_at(data, at, end) if at < end else 0
             if most <= 0:
                 break
-            out[to] = 32
-            to += 1
+            if broken and floor >= 0 and _ends_heading(data, floor, begin, at):
+                out[to : to + len(_SEPARATOR)] = _SEPARATOR
+                to += len(_SEPARATOR)
+            else:
+                out[to] = 32
+                to += 1
             most -= 1
-            spaced = True
             continue
-        spaced = False
         if data[at] == 0:
             at += 1
             continue

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
-from periplus.search.kernels.clean_text import put_clean
+from periplus.search.kernels.clean_text import GROWTH, put_clean
 
 __all__ = ["SnippetBuffer", "closing", "make_buffer", "write_tokens"]
 
@@ -54,15 +54,15 @@ def _put_piece(
 
 @njit(cache=True, nogil=True)
 def _put_unmarked(
-    data: Any, at: int, end: int, stop: int, answer: Any, bounds: Any, text: Any, out: int
+    data: Any, at: int, end: int, stop: int, floor: int, answer: Any, bounds: Any, text: Any, out: int
 ) -> int:  # pragma: no cover - compiled
     """Write the bytes from `at` to `end`; note in `bounds` where those of the answer begin and end. Give the end."""
     for side in range(2):
         if at <= answer[side] <= end:
-            out = put_clean(data, at, answer[side], text, out, stop)
+            out = put_clean(data, at, answer[side], text, out, stop, floor)
             bounds[side] = out
             at = answer[side]
-    return put_clean(data, at, end, text, out, stop)
+    return put_clean(data, at, end, text, out, stop, floor)
 
 
 @njit(cache=True, nogil=True)
@@ -124,7 +124,7 @@ def write_tokens(
     -------
     Pieces and bytes that are written then.
     """
-    text = buffer.text
+    text, floor = buffer.text, np.int64(spans[0, 0])
     if count > first:
         text[out] = 32
         count = _put_piece(buffer, first, count, out, out + 1, 0)
@@ -136,20 +136,20 @@ def write_tokens(
     at = np.int64(spans[begin, 0])
     for token in marked:
         start, after = max(at, np.int64(spans[token, 0])), np.int64(spans[token, 1])
-        done = _put_unmarked(data, at, start, stop, answer, bounds, text, out)
+        done = _put_unmarked(data, at, start, stop, floor, answer, bounds, text, out)
         count = _put_piece(buffer, first, count, out, done, 0)
-        out = put_clean(data, start, after, text, done, stop)
+        out = put_clean(data, start, after, text, done, stop, -1)
         count = _put_piece(buffer, first, count, done, out, 1)
         at = max(at, after)
     last = max(np.int64(spans[end - 1, 1]), answer[1])
-    done = _put_unmarked(data, at, last, stop, answer, bounds, text, out)
+    done = _put_unmarked(data, at, last, stop, floor, answer, bounds, text, out)
     count = _put_piece(buffer, first, count, out, done, 0)
     out = done
     if end < used:
         text[out : out + 4] = _MORE[4:]
         done = out + 4
     else:
-        done = put_clean(data, last, stop, text, out, 3)
+        done = put_clean(data, last, stop, text, out, 3, -1)
         while done > out and text[done - 1] == 32:
             done -= 1
     return _put_piece(buffer, first, count, out, done, 0), done
@@ -162,7 +162,7 @@ def make_buffer(snippets: int, words: int, size: int, chars: int) -> SnippetBuff
     """
     # A piece may run over its length by one token, and a token may be as long as a text; nothing is written twice.
     return SnippetBuffer(
-        np.empty(size + 32 * snippets, np.uint8),
+        np.empty(GROWTH * size + 32 * snippets, np.uint8),
         np.empty((snippets * (4 * chars + 16), 2), np.int64),
         np.zeros(snippets, np.int64),
         np.zeros((snippets, words), np.bool_),

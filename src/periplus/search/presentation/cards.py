@@ -22,6 +22,12 @@ _LONGEST: Final = 160
 _MAX_VALUES: Final = 3
 _REPEATED: Final = 2
 _LONGEST_TEXT: Final = 320
+_MAYBE_CUT: Final = 250
+"""Characters from which on a preview may have been cut in a word."""
+_SHORTEST_TEXT: Final = 60
+"""Characters that whole sentences have at least, to be shown instead of a piece of more."""
+_ENDS: Final = tuple('.!?…。！？"”»)')
+_SENTENCE_END: Final = re.compile(r"(\w{3,}[.!?][\"”»)]?) (?=[^a-z])")
 _SHOWN_ANYWAY: Final = frozenset(
     ["type", "@type", "name", "headline", "description", "datepublished", "datemodified", "url", "image", "sku"]
 )
@@ -31,8 +37,10 @@ _PARTS: Final = re.compile(r"\s+[|–—-]\s+|\s*[|,:(]\s*")
 
 def names_page(words: str, title: str) -> bool:
     """Return whether a query names a page: it is its title, or the part before the name of the site."""
-    query = sorted(fold(words).split())
-    return bool(query) and query in (sorted(fold(title).split()), sorted(fold(_PARTS.split(title)[0]).split()))
+    query, name = sorted(fold(words).split()), fold(title)
+    if not query or query[0] not in name:  # Most do not: they have a sign, or a word that the title lacks.
+        return False
+    return query in (sorted(name.split()), sorted(fold(_PARTS.split(title)[0]).split()))
 
 
 class CardReader:
@@ -143,9 +151,18 @@ def _describe(page: Page, facts: list[tuple[str, str]]) -> str:
         if not text or _repeats(text, facts):
             continue
         pieces, _ = limit_snippet(((text, False),), NO_ANSWER, page.flags)
-        text = "".join(piece for piece, _ in pieces)
-        return text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1].rpartition(" ")[0] + "…"
+        return _shorten("".join(piece for piece, _ in pieces))
     return ""
+
+
+def _shorten(text: str) -> str:
+    """Return the sentences of a text that fit, or the words of a first one that is too long."""
+    if len(text) < _MAYBE_CUT or (len(text) <= _LONGEST_TEXT and text[-1] in _ENDS):
+        return text
+    whole = _SENTENCE_END.sub(r"\1\n", text[:_LONGEST_TEXT]).rpartition("\n")[0]
+    if len(whole) >= _SHORTEST_TEXT:
+        return " ".join(whole.split("\n"))
+    return text[: _LONGEST_TEXT - 1].rpartition(" ")[0].rstrip(" ,;:") + "…"
 
 
 def _repeats(text: str, facts: list[tuple[str, str]]) -> bool:

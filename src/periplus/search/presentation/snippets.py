@@ -104,10 +104,11 @@ def cut_snippets(
 
 def snippet_query(segment: Segment, plan: QueryPlan, numbers: npt.NDArray[np.int32]) -> snippets.SnippetQuery:
     """Return the words of a query as kernels look for them in some documents of a segment."""
+    tables = plan.tables()
     return snippets.SnippetQuery(
         plan.places(segment),
-        np.array([number for number, word in enumerate(plan.words) for _ in word.terms], np.int64),
-        np.array([max(word.weight, _LEAST) for word in plan.words], np.float64),
+        tables.word.astype(np.int64),
+        np.maximum(tables.weight, _LEAST),
         plan.excluded_terms(segment, numbers),
         asks_question(plan),
     )
@@ -155,24 +156,22 @@ def _make_snippet(
 def _read(buffer: snippets.SnippetBuffer, texts: Sequence[bytes], chars: int) -> list[tuple[Snippet, Answer]]:
     """Return the snippets that the kernel wrote."""
     ends = buffer.ends.tolist()
-    count = ends[-1] if ends else 0
-    pieces = buffer.pieces[:count].tolist()
-    raw = buffer.text[: pieces[-1][0]].tobytes() if pieces else b""
-    answers = buffer.answers.tolist()
-    plain = raw.decode("ascii") if raw.isascii() else ""  # Its characters are its bytes: no piece is decoded by itself.
+    pieces = buffer.pieces[: ends[-1] if ends else 0]
+    bounds, marks = [0, *pieces[:, 0].tolist()], (pieces[:, 1] == 1).tolist()
+    raw = buffer.text[: bounds[-1]].tobytes()
+    # Characters of ASCII are its bytes: no piece is decoded by itself.
+    plain = raw.decode("ascii") if raw.isascii() else ""
+    spans = itertools.pairwise(bounds)
+    shown = [plain[a:b] for a, b in spans] if plain else [raw[a:b].decode("utf-8", "replace") for a, b in spans]
+    marked = list(zip(shown, marks, strict=True))
     written: list[tuple[Snippet, Answer]] = []
-    piece, at = 0, 0
-    for text, end, (begin, stop) in zip(texts, ends, answers, strict=True):
-        answer = NO_ANSWER
+    first = 0
+    for text, end, (begin, stop) in zip(texts, ends, buffer.answers.tolist(), strict=True):
+        answer, at = NO_ANSWER, bounds[first]
         if stop > begin:
             answer = (begin - at, stop - at) if plain else (_chars(raw, at, begin), _chars(raw, at, stop))
-        snippet = []
-        while piece < end:
-            piece_end, marked = pieces[piece]
-            shown = plain[at:piece_end] if plain else raw[at:piece_end].decode("utf-8", "replace")
-            snippet.append((shown, marked == 1))
-            piece, at = piece + 1, piece_end
-        written.append((tuple(snippet) or _wordless(text, chars), answer))
+        written.append((tuple(marked[first:end]) or _wordless(text, chars), answer))
+        first = end
     return written
 
 

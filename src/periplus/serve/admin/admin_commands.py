@@ -1,7 +1,7 @@
 """What operators change: each change is made in one place, for API and admin page, and logged with its author."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from starlette.exceptions import HTTPException
@@ -10,6 +10,7 @@ from periplus.errors import BadInput, BadUrl, NothingHere, SettingsError
 from periplus.serve.actions import Actions, CrawlLike
 from periplus.serve.admin.admin_protocols import CrawlLimits, OperationsLike
 from periplus.serve.api_keys import ApiKeys
+from periplus.serve.collections.collection_protocols import CollectionsLike
 from periplus.serve.rules.rule_protocols import RulesLike
 from periplus.serve.workers.blocking_calls import call_in_thread
 
@@ -21,6 +22,8 @@ _MAX_SEEDS_SHOWN: Final = 5
 _UNAVAILABLE: Final = "This is not available on this server."
 _RULES_ID: Final = re.compile(r"[0-9a-f]{32}")
 _MAX_SERVER_RULES: Final = 4
+_SECONDS: Final = 60.0
+"""What changes of collections may take."""
 
 
 class AdminCommands:
@@ -46,6 +49,12 @@ class AdminCommands:
         if self._actions.rules is None:
             raise HTTPException(501, "This server has no rules.")
         return self._actions.rules
+
+    def collections(self) -> CollectionsLike:
+        """Return the collections of this server; raise `HTTPException` (501) if it has none."""
+        if self._actions.collections is None:
+            raise HTTPException(501, _UNAVAILABLE)
+        return self._actions.collections
 
     async def record(self, who: str, what: str, detail: str = "") -> None:
         """Add a line to the log of changes, where there is one."""
@@ -85,7 +94,8 @@ class AdminCommands:
         """
         self.operations()
         secret = await call_in_thread(self._keys.add, name, role, collections)
-        await self.record(who, "add a key", f"{name} ({role})")
+        limit = f", only {' '.join(collections)}" if collections else ""
+        await self.record(who, "add a key", f"{name} ({role}{limit})")
         return secret
 
     async def remove_key(self, who: str, name: str) -> None:
@@ -121,6 +131,40 @@ class AdminCommands:
         """Have a job done at once."""
         await call_in_thread(self.operations().request_job, job)
         await self.record(who, "do a job now", job)
+
+    async def create_collection(self, who: str, name: str, fields: Mapping[str, Any], public: bool) -> dict[str, Any]:
+        """Create a collection; raise `HTTPException` (409) if the name is taken, `BadInput` if it is wrong."""
+        collections = self.collections()
+        if collections.find(name) is not None:
+            raise HTTPException(409, "There is already a collection or an alias with this name.")
+        created: dict[str, Any] = await call_in_thread(collections.create, name, fields, public)
+        await self.record(who, "create a collection", name)
+        return created
+
+    async def change_collection(
+        self, who: str, name: str, fields: Mapping[str, Any] | None, public: bool | None
+    ) -> dict[str, Any]:
+        """Change the fields of a collection, or who may read it."""
+        changed: dict[str, Any] = await call_in_thread(
+            self.collections().change, name, fields, public, seconds=_SECONDS
+        )
+        readers = "" if public is None else ": public" if public else ": only with a key"
+        await self.record(who, "change a collection", name + readers)
+        return changed
+
+    async def delete_collection(self, who: str, name: str) -> None:
+        """Delete a collection with its documents; raise `BadInput` while an alias stands for it."""
+        await call_in_thread(self.collections().delete, name)
+        await self.record(who, "delete a collection", name)
+
+    async def change_aliases(self, who: str, targets: Mapping[str, str], removed: Sequence[str]) -> dict[str, str]:
+        """Set and remove aliases in one step; return all of them."""
+        aliases: dict[str, str] = await call_in_thread(
+            self.collections().change_aliases, targets, removed, seconds=_SECONDS
+        )
+        pieces = [f"{alias} is {name}" for alias, name in targets.items()] + [f"no {alias}" for alias in removed]
+        await self.record(who, "change aliases", ", ".join(pieces))
+        return aliases
 
     async def set_server_rules(self, who: str, ids: Sequence[str]) -> tuple[str, ...]:
         """Set which rule sets count for everybody; raise `HTTPException` (404) for one that is not stored."""

@@ -58,7 +58,7 @@ def _thin(samples: Sequence[tuple[float, float]]) -> Sequence[tuple[float, float
 
 def _round_up(value: float) -> float:
     """Return the next higher of 1, 2, 5, 10, 20, 50 and so on, also below 1."""
-    if not 0 < value < 1e12:
+    if not 1e-12 < value < 1e12:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
     return next((step * power for step in _STEPS if step * power >= value * (1 - 1e-9)), 10 * power)

@@ -1,4 +1,4 @@
-"""Further pages of the admin: hosts, keys and rules, the schedule, the log of changes, and what to do next.
+"""Further pages of the admin: hosts, keys, rules, collections, schedule, the log of changes, and what to do next.
 
 Each form calls the function that the API calls; what is wrong with one is said on its page.
 """
@@ -27,6 +27,10 @@ _NO_STORE: Final = {"cache-control": "no-store"}
 _HOSTS: Final = 50
 _CHANGES: Final = 200
 _HOST: Final = 253
+_COLLECTIONS: Final = 200
+_MAX_LIMITS: Final = 7_000
+_NAME: Final = 64
+_USES: Final = frozenset(("filter", "facet", "sort"))
 
 
 class AdminSections:
@@ -102,7 +106,8 @@ class AdminSections:
         who, name = request.state.caller, form.get("name", "").strip()
         if form.get("do") == "add-key":
             try:
-                secret = await self._commands.add_key(who, name, form.get("role", ""))
+                limits = form.get("collections", "")[:_MAX_LIMITS].replace(",", " ").split()
+                secret = await self._commands.add_key(who, name, form.get("role", ""), limits)
             except BadInput as error:
                 return await self._show_access(request, 400, _text(error))
             return await self._show_access(request, 201, secret=secret)
@@ -114,6 +119,45 @@ class AdminSections:
         chosen = _choose(commands, form)
         return await self._change(
             "/admin/access", chosen, lambda status, error: self._show_access(request, status, error)
+        )
+
+    async def collections(self, request: Request) -> Response:
+        """Show the collections and their aliases."""
+        return await self._show_collections(request)
+
+    async def _show_collections(self, request: Request, status: int = 200, error: str = "") -> Response:
+        rows = await call_in_thread(self._collection_rows)
+        return self._respond(request, "admin_collections.html", "collections", status, error, rows=rows)
+
+    def _collection_rows(self) -> list[dict[str, Any]] | None:
+        """Return the collections with their numbers of documents; None where there can be none."""
+        try:
+            collections = self._commands.collections()
+        except HTTPException:
+            return None
+        return [collections.describe(one["name"]) or one for one in collections.all()[:_COLLECTIONS]]
+
+    async def change_collections(self, request: Request) -> Response:
+        """Create, change or delete a collection, set or remove an alias."""
+        form = await self._read_form(request)
+        who, name, commands = request.state.caller, form.get("name", "").strip()[:_NAME], self._commands
+        alias, public = form.get("alias", "").strip()[:_NAME], bool(form.get("public"))
+
+        async def create() -> None:
+            await commands.create_collection(who, name, _read_fields(form.get("fields", "")), public)
+
+        chosen = _choose(
+            {
+                "create": create,
+                "readers": lambda: commands.change_collection(who, name, None, public),
+                "delete": lambda: commands.delete_collection(who, name),
+                "alias": lambda: commands.change_aliases(who, {alias: name}, ()),
+                "remove-alias": lambda: commands.change_aliases(who, {}, (alias,)),
+            },
+            form,
+        )
+        return await self._change(
+            "/admin/collections", chosen, lambda status, error: self._show_collections(request, status, error)
         )
 
     async def schedule(self, request: Request) -> Response:
@@ -184,6 +228,19 @@ def _choose(commands: dict[str, Any], form: dict[str, str]) -> Any:
     if command is None:
         raise HTTPException(400, "This form does not say what to do.")
     return command
+
+
+def _read_fields(text: str) -> dict[str, dict[str, Any]]:
+    """Return fields of documents, written one on each line: a name, a type, and what it is used for."""
+    fields: dict[str, dict[str, Any]] = {}
+    for line in text.splitlines():
+        words = line.split()
+        if not words:
+            continue
+        if len(words) < 2 or not _USES.issuperset(words[2:]):
+            raise BadInput(f"This is not a field: '{line.strip()[:80]}'.", "Write for example: price number facet sort")
+        fields[words[0]] = {"type": words[1], **dict.fromkeys(words[2:], True)}
+    return fields
 
 
 def _text(error: PeriplusError) -> str:

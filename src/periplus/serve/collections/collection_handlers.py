@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from periplus.records import ResultPage, SearchLimits
+from periplus.serve.admin.admin_commands import AdminCommands
 from periplus.serve.api.result_formats import as_json
 from periplus.serve.api_keys import ApiKey
 from periplus.serve.collections.collection_protocols import CollectionsLike
@@ -22,7 +23,6 @@ from periplus.serve.workers.blocking_calls import call_in_thread
 __all__ = ["CollectionAccess", "CollectionHandlers"]
 
 _EMPTY: Final = "Nothing is indexed yet: send documents to /api/collections/NAME/documents."
-_SECONDS: Final = 60.0
 _Name = Annotated[str, Meta(max_length=64)]
 
 
@@ -90,9 +90,10 @@ class CollectionAccess:
 class CollectionHandlers:
     """Handlers of the group 'collections' in the route table."""
 
-    def __init__(self, access: CollectionAccess, executor: SearchExecutor) -> None:
+    def __init__(self, access: CollectionAccess, executor: SearchExecutor, commands: AdminCommands) -> None:
         self._access = access
         self._executor = executor
+        self._commands = commands
 
     async def list(self, request: Request) -> Response:
         """Return the collections that the key may be used for."""
@@ -102,11 +103,11 @@ class CollectionHandlers:
 
     async def create(self, request: Request) -> Response:
         """Create a collection."""
-        collections, body = self._access.available(), await read_json(request, _NewCollection)
+        self._access.available()
+        body = await read_json(request, _NewCollection)
         self._access.check_key(request, body.name)
-        if collections.find(body.name) is not None:
-            raise HTTPException(409, "There is already a collection or an alias with this name.")
-        return json_response(await call_in_thread(collections.create, body.name, body.fields, body.public), 201)
+        who = request.state.caller
+        return json_response(await self._commands.create_collection(who, body.name, body.fields, body.public), 201)
 
     async def describe(self, request: Request) -> Response:
         """Return a collection, its fields and its number of documents."""
@@ -116,13 +117,13 @@ class CollectionHandlers:
     async def change(self, request: Request) -> Response:
         """Change the fields of a collection, or who may read it."""
         name, body = self._existing(request), await read_json(request, _CollectionChange)
-        call = self._access.available().change
-        return json_response(await call_in_thread(call, name, body.fields, body.public, seconds=_SECONDS))
+        who = request.state.caller
+        return json_response(await self._commands.change_collection(who, name, body.fields, body.public))
 
     async def delete(self, request: Request) -> Response:
         """Delete a collection."""
         name = self._existing(request)
-        await call_in_thread(self._access.available().delete, name)
+        await self._commands.delete_collection(request.state.caller, name)
         return json_response({"name": name, "status": "deleted"})
 
     def _existing(self, request: Request) -> str:
@@ -179,9 +180,8 @@ class CollectionHandlers:
         return await self._change_aliases(request, {}, (alias,))
 
     async def _change_aliases(self, request: Request, targets: dict[str, str], removed: Sequence[str]) -> Response:
-        collections = self._access.available()
         self._access.check_key(request, *targets, *targets.values(), *removed)
-        aliases = await call_in_thread(collections.change_aliases, targets, removed, seconds=_SECONDS)
+        aliases = await self._commands.change_aliases(request.state.caller, targets, removed)
         seen = {alias: name for alias, name in aliases.items() if self._access.may_see(request, [alias, name])}
         return json_response({"aliases": seen})
 

@@ -24,6 +24,9 @@ _NOARCHIVE: Final = int(PageFlag.NOARCHIVE)
 _PAYWALL: Final = int(PageFlag.PAYWALL)
 _SEPARATOR: Final = '<span class="step" aria-hidden="true"> › </span>'
 _DOTS: Final = "… "
+_AFTER_HEADING: Final = " · "
+_LEAST_TEXT: Final = 40
+"""Characters that a snippet has at least without its heading."""
 _MAX_LINK_TITLE: Final = 60
 """Characters of the title of a link inside a result."""
 
@@ -111,12 +114,14 @@ class _HitWriter:
     def _snippet(self, hit: Hit, lang: str) -> str:
         if not hit.snippet:
             return ""
-        begin, end = hit.answer
+        snippet, (begin, end) = _without_title(hit.snippet, hit.answer, hit.title)
         if begin < end:
-            before, answer, after = _divide(hit.snippet, (begin, end))
+            before, answer, after = _divide(snippet, (begin, end))
+            if "".join(part for part, _ in before) == _DOTS and answer[0][0][:1].isupper():
+                before = []
             text = f'{_mark(before)}<b class="answer-sentence">{_mark(answer)}</b>{_mark(after)}'
         else:
-            text = _mark(_from_sentence(hit.snippet))
+            text = _mark(_from_sentence(snippet))
         return f'\n<p class="snippet" dir="auto"{lang}>{text}</p>'
 
     def _missing(self, hit: Hit) -> str:
@@ -181,6 +186,18 @@ def _from_sentence(pieces: Sequence[tuple[str, bool]]) -> Sequence[tuple[str, bo
     rest = first.removeprefix(_DOTS)
     following = rest or (pieces[1][0] if len(pieces) > 1 else "")
     return ((rest, marked), *pieces[1:]) if rest != first and following[:1].isupper() else pieces
+
+
+def _without_title(
+    pieces: Sequence[tuple[str, bool]], answer: tuple[int, int], title: str
+) -> tuple[Sequence[tuple[str, bool]], tuple[int, int]]:
+    """Return a snippet, and where its answer is, without a heading at its beginning that repeats the title."""
+    heading, separator, rest = "".join([text for text, _ in pieces]).partition(_AFTER_HEADING)
+    if not separator or len(rest) < _LEAST_TEXT or not title.casefold().startswith(heading.strip("… ").casefold()):
+        return pieces, answer
+    cut = len(heading) + len(separator)
+    begin, end = answer[0] - cut, answer[1] - cut
+    return _divide(pieces, (cut,))[1], (begin, end) if begin >= 0 else (0, 0)
 
 
 def _divide(pieces: Sequence[tuple[str, bool]], cuts: Sequence[int]) -> list[list[tuple[str, bool]]]:

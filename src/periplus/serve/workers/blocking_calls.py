@@ -46,7 +46,8 @@ async def call_in_thread(call: Callable[..., T], *arguments: Any, seconds: float
         _SLOTS.release()
         raise
     try:
-        return await asyncio.wait_for(future, seconds if seconds < float("inf") else None)
+        async with asyncio.timeout(seconds if seconds < float("inf") else None):
+            return await future
     except TimeoutError:
         if future.done() and not future.cancelled():  # the call itself raised it
             raise
