@@ -110,6 +110,13 @@ def test_no_cancellation_is_lost() -> None:
     assert [module.name for module in MODULES if "asyncio.wait_for(" in module.text] == []
 
 
+def test_records_are_decoded_by_one_module() -> None:
+    """msgspec ends the process if two threads are the first to decode a class at the same time."""
+    calls = re.compile(r"msgspec\.(convert\(|(json|msgpack)\.(Decoder\([^)]|decode\([^\n]*type=))")
+    modules = [module.name for module in MODULES if calls.search(module.text)]
+    assert modules == ["periplus.typed_decoding"]
+
+
 def test_nothing_is_marked_as_unfinished() -> None:
     kinds = ("src/**/*.py", "tests/**/*.py", "scripts/*", "docs/**/*.md", "*.md")
     assert rules.check_finished(path for kind in kinds for path in ROOT.glob(kind) if path.is_file()) == []

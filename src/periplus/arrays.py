@@ -21,6 +21,7 @@ import numpy.typing as npt
 from periplus.errors import CorruptFile, NewerFormat
 from periplus.files import check_format, disk_errors, sync_folder, temporary_path
 from periplus.hashing import fingerprint
+from periplus.typed_decoding import parse_json
 
 __all__ = ["ArrayFile", "write_arrays"]
 
@@ -133,7 +134,7 @@ class ArrayFile:
         if struct.unpack("<Q", raw[end : end + 8].tobytes())[0] != fingerprint(header):
             raise CorruptFile(f"{self.path} has a damaged header.")
         try:
-            decoded = msgspec.json.decode(header, type=_Header)
+            decoded = parse_json(header, _Header)
         except msgspec.MsgspecError as error:
             raise CorruptFile(f"{self.path} has an unreadable header: {error}.") from error
         return decoded, end + 8 + (-(end + 8) % _ALIGN)

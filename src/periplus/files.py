@@ -17,6 +17,7 @@ import msgspec
 
 from periplus.checksums import add_checksum, split_checksum
 from periplus.errors import CorruptFile, DiskFailed, FolderInUse, NewerFormat, PeriplusError
+from periplus.typed_decoding import parse_json
 
 __all__ = [
     "DATA_FORMAT",
@@ -87,11 +88,11 @@ def decode_json(
     if is_right is False:
         raise CorruptFile(f"{path} is damaged: its checksum is wrong.", hint)
     try:
-        number = msgspec.json.decode(body, type=_Numbered).format
+        number = parse_json(body, _Numbered).format
         check_format(path, number, newest)
         if is_right is None and 0 < checksum_since <= number:
             raise CorruptFile(f"{path} is damaged: it has no checksum.", hint)
-        return msgspec.json.decode(body, type=kind)
+        return parse_json(body, kind)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise CorruptFile(f"{path} is not readable: {error}.", hint) from error
 
@@ -321,10 +322,8 @@ def is_locked(folder: Path, purpose: str) -> bool:
     try:
         with (folder / f".{purpose}.lock").open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
     return False
 
 
@@ -332,7 +331,7 @@ def lock_holder(folder: Path, purpose: str) -> LockHolder:
     """Return who has held the lock last; zeros if that cannot be read. Earlier versions wrote the process id only."""
     try:
         first, _, rest = (folder / f".{purpose}.lock").read_bytes().partition(b"\n")
-        return msgspec.json.decode(rest, type=LockHolder) if rest else LockHolder(int(first))
+        return parse_json(rest, LockHolder) if rest else LockHolder(int(first))
     except (OSError, ValueError, msgspec.MsgspecError):
         return LockHolder()
 

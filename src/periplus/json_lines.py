@@ -21,6 +21,7 @@ import msgspec
 
 from periplus.checksums import add_checksum, split_checksum
 from periplus.files import check_format, disk_errors, sync_folder
+from periplus.typed_decoding import parse_json
 
 __all__ = ["CheckedLine", "append_json_line", "append_json_lines", "check_json_lines", "read_json_lines"]
 
@@ -160,6 +161,6 @@ def check_json_lines(path: Path, checksum_since: int) -> Iterator[CheckedLine]:
 def _stated_format(body: bytes) -> int:
     """Return the format that a line states; -1 if it states none."""
     try:
-        return msgspec.json.decode(split_checksum(body)[0], type=_FormatLine).format
+        return parse_json(split_checksum(body)[0], _FormatLine).format
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return -1

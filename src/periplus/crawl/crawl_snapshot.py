@@ -23,6 +23,7 @@ from periplus.errors import CorruptFile, DataError, NewerFormat
 from periplus.files import read_file, write_atomically
 from periplus.frontier import check_frontier
 from periplus.hashing import fingerprint
+from periplus.typed_decoding import parse_msgpack
 
 __all__ = [
     "CrawlSnapshot",
@@ -148,7 +149,7 @@ def read_snapshot(path: Path) -> LongSnapshot | None:
     if fingerprint(body) != checksum:
         raise CorruptFile(f"{path} is damaged.")
     try:
-        return msgspec.msgpack.decode(body, type=LongSnapshot)
+        return parse_msgpack(body, LongSnapshot)
     except msgspec.MsgspecError as error:
         raise CorruptFile(f"{path} is unreadable: {error}.") from error
 

@@ -22,6 +22,7 @@ from periplus.files import disk_errors
 from periplus.health import share_health
 from periplus.limits import divide_memory
 from periplus.settings import Settings
+from periplus.typed_decoding import parse_json
 
 __all__ = ["start_detached"]
 
@@ -87,7 +88,7 @@ def _crawl(arguments: _CrawlArguments) -> None:
 
 def _main() -> None:
     try:
-        _crawl(msgspec.json.decode(sys.stdin.buffer.read(), type=_CrawlArguments))
+        _crawl(parse_json(sys.stdin.buffer.read(), _CrawlArguments))
     except (PeriplusError, msgspec.MsgspecError) as error:
         sys.exit(f"{error}")
 

@@ -16,6 +16,7 @@ from periplus.parse import ParsedDocument, ParseJob, ParserPool, needs_process
 from periplus.records import Address, FetchRecord, FetchRequest, FetchResult, Outcome, Page
 from periplus.settings import Settings
 from periplus.store import PageStore, read_lines, read_warc
+from periplus.typed_decoding import json_decoder
 from periplus.url import parse_address
 
 __all__ = ["ImportCount", "import_jsonl", "import_warc"]
@@ -169,7 +170,7 @@ class _ImportParser:
 
 
 def _read_lines(path: Path) -> Iterator[FetchRecord | None]:
-    decoder = msgspec.json.Decoder(_Document)
+    decoder = json_decoder(_Document)
     now = time.time()
     for number, line in enumerate(read_lines(path), 1):
         if not line.strip():

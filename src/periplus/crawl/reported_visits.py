@@ -13,6 +13,7 @@ from periplus.files import decode_json, encode_json, read_file, write_atomically
 from periplus.hashing import fingerprint_text
 from periplus.records import Address, FetchRecord, FetchRequest, VisitReport
 from periplus.signals import LogPosition, ReceivedVisit, prune_visit_reports, read_visit_reports, update_visit_counts
+from periplus.typed_decoding import parse_json
 
 __all__ = [
     "POSITION_FILE",
@@ -135,7 +136,7 @@ def read_position(path: Path) -> LogPosition:
     try:
         data = read_file(path)
         if data.startswith(b"["):  # format 0: file and offset alone
-            return msgspec.json.decode(data, type=LogPosition)
+            return parse_json(data, LogPosition)
         stored = decode_json(path, data, _PositionFile, _FORMAT, checksum_since=2)
         return LogPosition(stored.file, stored.offset)
     except (FileNotFoundError, msgspec.MsgspecError, CorruptFile):

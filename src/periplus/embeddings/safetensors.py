@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.errors import BadFile
+from periplus.typed_decoding import convert_to, parse_json
 
 __all__ = ["Layer", "Model", "Norm", "read_model", "read_safetensors"]
 
@@ -89,10 +90,8 @@ def read_safetensors(raw: bytes | memoryview, name: str) -> dict[str, Floats]:
     if length > min(_MAX_HEADER_BYTES, len(view) - 8):
         raise BadFile(f"{name} is not a safetensors file, or it is truncated.")
     try:
-        header = msgspec.json.decode(view[8 : 8 + length], type=dict[str, Any])
-        entries = {
-            key: msgspec.convert(value, _TensorEntry) for key, value in header.items() if not key.startswith("__")
-        }
+        header = parse_json(view[8 : 8 + length], dict[str, Any])
+        entries = {key: convert_to(value, _TensorEntry) for key, value in header.items() if not key.startswith("__")}
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise BadFile(f"{name} has a damaged header: {error}.") from None
     values = view[8 + length :]

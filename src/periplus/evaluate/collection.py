@@ -11,6 +11,7 @@ from periplus.evaluate.trec_files import read_qrels
 from periplus.hashing import fingerprint_text
 from periplus.records import FetchRecord, Outcome, Page
 from periplus.store import read_lines
+from periplus.typed_decoding import parse_json
 
 __all__ = ["Collection", "read_collection", "read_documents"]
 
@@ -71,6 +72,6 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 def _decode(line: bytes, kind: type[_T], path: Path, number: int) -> _T:
     try:
-        return msgspec.json.decode(line, type=kind)
+        return parse_json(line, kind)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise BadFile(f"{path} line {number} is not what it should be: {error}.") from None

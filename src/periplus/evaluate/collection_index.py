@@ -16,6 +16,7 @@ from periplus.files import disk_errors, write_atomically
 from periplus.hashing import fingerprint_text
 from periplus.index import build_index
 from periplus.settings import IndexSettings, Settings
+from periplus.typed_decoding import parse_json
 
 __all__ = ["CollectionIndex", "open_collection_index"]
 
@@ -72,7 +73,7 @@ def _kept(collection: Collection, settings: Settings, place: Path, progress: Pro
 def _ids_of(path: Path, wanted: _IndexSource) -> list[str] | None:
     """Return the names of documents if the stored index was built from the same source."""
     try:
-        known = msgspec.json.decode(path.read_bytes(), type=_IndexSource)
+        known = parse_json(path.read_bytes(), _IndexSource)
     except (OSError, msgspec.MsgspecError):
         return None
     return list(known.ids) if msgspec.structs.replace(known, ids=()) == wanted else None

@@ -19,6 +19,7 @@ from periplus.frontier.host_states import HostState
 from periplus.frontier.seen_set import SeenFile, check_seen_files
 from periplus.frontier.spill_files import check_spill_files
 from periplus.hashing import fingerprint
+from periplus.typed_decoding import parse_msgpack
 
 __all__ = ["FrontierSnapshot", "check_frontier", "pack", "unpack"]
 
@@ -131,9 +132,9 @@ def unpack(data: bytes) -> FrontierSnapshot:
         raise CorruptFile("The frontier's snapshot is damaged.")
     try:
         if version == 1:
-            snapshot = msgspec.msgpack.decode(body, type=_SnapshotV1).migrated()
+            snapshot = parse_msgpack(body, _SnapshotV1).migrated()
         else:
-            snapshot = msgspec.msgpack.decode(body, type=FrontierSnapshot)
+            snapshot = parse_msgpack(body, FrontierSnapshot)
     except msgspec.MsgspecError as error:
         raise CorruptFile(f"The frontier's snapshot is unreadable: {error}.") from error
     if len(snapshot.seen) % 8:

@@ -23,13 +23,14 @@ from periplus.errors import CorruptFile
 from periplus.files import disk_errors, make_folder
 from periplus.frontier.host import Entry, Host, SpilledChunk
 from periplus.hashing import fingerprint, fingerprint_text
+from periplus.typed_decoding import msgpack_decoder
 
 __all__ = ["SpillFolder", "check_spill_files"]
 
 _SPILL_BYTES: Final = 64 << 20
 _MAX_CHUNK: Final = 64 << 20
 _MAX_KNOWN_KEYS: Final = 4_000_000
-_entries: Final = msgspec.msgpack.Decoder(list[Entry])
+_entries: Final = msgpack_decoder(list[Entry])
 
 
 class SpillFolder:

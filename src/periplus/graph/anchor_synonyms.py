@@ -19,6 +19,7 @@ import numpy.typing as npt
 from periplus.arrays import ArrayFile, write_arrays
 from periplus.graph.exchange.rounds import SINGLE_PART, Part, Program, exchange_messages, gather_summaries, run_program
 from periplus.graph.graph_reader import Graph
+from periplus.typed_decoding import parse_json
 
 __all__ = ["SynonymPair", "learn_shard_synonyms", "learn_synonyms", "read_synonyms"]
 
@@ -151,7 +152,7 @@ def learn_shard_synonyms(graph: Graph, folder: Path, part: Part) -> Program[int]
     lines = b""
     if part.number == 0:
         for message in received.values():
-            counts.add_counts(msgspec.json.decode(message["counts"].tobytes(), type=_SynonymCounts))
+            counts.add_counts(parse_json(message["counts"].tobytes(), _SynonymCounts))
         lines = _format_lines(counts.votes())
     others = range(1, part.shards) if part.number == 0 else ()
     synonyms = {"pairs": np.frombuffer(lines, np.uint8)}

@@ -21,6 +21,7 @@ from periplus.errors import CorruptFile
 from periplus.index.segment import Segment
 from periplus.records import Media, Page
 from periplus.store import compress, decompress
+from periplus.typed_decoding import parse_msgpack
 
 __all__ = ["EXTRAS", "documents_with", "is_news", "merge_extras", "read_media", "select_media", "write_extras"]
 
@@ -128,9 +129,7 @@ def _chunks(values: list[T]) -> Iterator[list[T]]:
 def _unpack(file: ArrayFile, number: int) -> list[MediaTuple]:
     begin, end = file["media_start"][number : number + 2].tolist()
     try:
-        return msgspec.msgpack.decode(
-            decompress(file["media"][begin:end].tobytes(), _MAX_PACK_BYTES), type=list[MediaTuple]
-        )
+        return parse_msgpack(decompress(file["media"][begin:end].tobytes(), _MAX_PACK_BYTES), list[MediaTuple])
     except Exception as error:
         raise CorruptFile(f"{file.path} is damaged in pack {number}: {error}.") from error
 

@@ -19,6 +19,7 @@ from periplus.index import convert_value
 from periplus.publish.publication import MAX_LENGTHS, MAX_TAGS
 from periplus.records import Address, FetchRecord, Link, Outcome, Page
 from periplus.settings import FieldSettings
+from periplus.typed_decoding import parse_json
 from periplus.url import parse_address
 
 __all__ = ["DocumentConverter", "document_address", "document_object"]
@@ -215,5 +216,5 @@ def document_object(record: FetchRecord) -> dict[str, Any] | None:
         "popularity": page.popularity,
     }
     identifier = {"id": unquote(record.url.removeprefix(_PREFIX))} if record.url.startswith(_PREFIX) else {}
-    own = msgspec.json.decode(page.own_fields, type=dict[str, Any])
+    own = parse_json(page.own_fields, dict[str, Any])
     return identifier | {name: value for name, value in known.items() if value} | own

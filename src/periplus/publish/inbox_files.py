@@ -18,6 +18,7 @@ from periplus.errors import CorruptFile
 from periplus.files import check_format
 from periplus.hashing import fingerprint
 from periplus.records import FetchRecord
+from periplus.typed_decoding import parse_msgpack
 
 __all__ = [
     "InboxListing",
@@ -56,7 +57,7 @@ def encode_batch(records: Sequence[FetchRecord]) -> bytes:
 def read_pages(path: Path) -> list[FetchRecord]:
     """Return the records in a file, one or a batch; raise as `read_page` does."""
     if batch_size(path.name):
-        return msgspec.msgpack.decode(_read_body(path), type=list[FetchRecord])
+        return parse_msgpack(_read_body(path), list[FetchRecord])
     return [read_page(path)]
 
 
@@ -83,7 +84,7 @@ def read_page(path: Path) -> FetchRecord:
     away then. Everything else says nothing about the file: `OSError` if it cannot be read now, `NewerFormat` for a
     later version, `msgspec.MsgspecError` for a record that this version cannot decode.
     """
-    return msgspec.msgpack.decode(_read_body(path), type=FetchRecord)
+    return parse_msgpack(_read_body(path), FetchRecord)
 
 
 def _read_body(path: Path) -> bytes:

@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from periplus.errors import BadInput
+from periplus.typed_decoding import parse_json
 
 __all__ = ["DevToolsPipe"]
 
@@ -70,6 +71,6 @@ class DevToolsPipe:
 
 def _decode(data: bytes) -> dict[str, Any]:
     try:
-        return msgspec.json.decode(data, type=dict[str, Any])
+        return parse_json(data, dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadInput(f"Chromium sent what is not a message: {error}.") from None

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.errors import SettingsError
+from periplus.typed_decoding import convert_to
 
 __all__ = [
     "SCORERS",
@@ -75,7 +76,7 @@ class WeightArrays(NamedTuple):
 def shipped_weights(scorer: str) -> Mapping[str, FeatureWeight]:
     """Return the shipped weights of a scorer."""
     text = files("periplus.score").joinpath(f"{scorer}.toml").read_text("utf-8")
-    return msgspec.convert(tomllib.loads(text), dict[str, FeatureWeight])
+    return convert_to(tomllib.loads(text), dict[str, FeatureWeight])
 
 
 def read_weights(scorer: str, file: str = "") -> dict[str, FeatureWeight]:
@@ -96,7 +97,7 @@ def read_weights(scorer: str, file: str = "") -> dict[str, FeatureWeight]:
 def _read_overrides(path: Path) -> dict[str, dict[str, _WeightOverride]]:
     try:
         raw: dict[str, Any] = tomllib.loads(path.read_bytes()[:_MAX_FILE_BYTES].decode("utf-8"))
-        overrides = msgspec.convert(raw, dict[str, dict[str, _WeightOverride]])
+        overrides = convert_to(raw, dict[str, dict[str, _WeightOverride]])
     except OSError as error:
         raise SettingsError(f"The weights file {path} cannot be read: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:

@@ -12,6 +12,7 @@ import msgspec
 from periplus.errors import BadInput
 from periplus.rank import feature_weights
 from periplus.settings import RankSettings, table
+from periplus.typed_decoding import convert_to
 
 __all__ = ["RankingWeight", "WeightChanges", "change_weights", "list_weights"]
 
@@ -69,7 +70,7 @@ def change_weights(settings: RankSettings, changes: Mapping[str, float]) -> Weig
             raise BadInput(f"{name[:40]} is not a weight.")
     feature_weights(settings.weights, features)
     try:
-        return WeightChanges(msgspec.convert(values, RankSettings), features)
+        return WeightChanges(convert_to(values, RankSettings), features)
     except msgspec.ValidationError as error:
         raise BadInput(f"That weight is out of range: {error}.") from None
 

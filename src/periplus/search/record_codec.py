@@ -16,6 +16,8 @@ from typing import Any, Final, TypeVar, get_args
 import msgspec
 import numpy as np
 
+from periplus.typed_decoding import msgpack_decoder
+
 __all__ = ["decode_record", "encode_record"]
 
 Record = TypeVar("Record")
@@ -41,7 +43,7 @@ def decode_record(data: bytes, record: type[Record]) -> Record:
     Arrays have the types of the annotations, `npt.NDArray[np.int32]` for example.
     """
     try:
-        return msgspec.msgpack.decode(data, type=record, dec_hook=_decode_array)
+        return msgpack_decoder(record, _decode_array).decode(data)
     except UnicodeDecodeError as error:
         raise msgspec.DecodeError(f"a string is not UTF-8: {error}") from None
 

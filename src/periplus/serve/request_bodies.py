@@ -11,6 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from periplus.errors import BadInput
+from periplus.typed_decoding import parse_json
 
 __all__ = ["MAX_BODY_BYTES", "encode_json", "json_response", "read_body", "read_form", "read_form_bytes", "read_json"]
 
@@ -27,7 +28,7 @@ async def read_json(request: Request, kind: type[T], limit: int = MAX_BODY_BYTES
     _check_type(request, "application/json")
     body = await _read(request, limit)
     try:
-        return msgspec.json.decode(body, type=kind)
+        return parse_json(body, kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BadInput(f"The body is invalid: {str(error)[:200]}.", "See /api for its fields.") from None
 

@@ -11,6 +11,7 @@ import msgspec
 
 from periplus.files import write_atomically
 from periplus.serve.actions import HealthReport
+from periplus.typed_decoding import parse_json
 
 __all__ = ["BUCKETS", "Metrics", "MetricsSnapshot", "health_text", "prometheus_text"]
 
@@ -96,7 +97,7 @@ class Metrics:
         for path in sorted(self._file.parent.glob("worker-*.json")) if self._file is not None else ():
             if path != self._file:
                 with contextlib.suppress(OSError, msgspec.MsgspecError):
-                    total = total.merge(msgspec.json.decode(path.read_bytes(), type=MetricsSnapshot))
+                    total = total.merge(parse_json(path.read_bytes(), MetricsSnapshot))
         return total
 
 

@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from periplus.errors import SettingsError
 from periplus.settings_section import Section
+from periplus.typed_decoding import convert_to
 
 __all__ = ["FieldSettings", "read_field_settings"]
 
@@ -60,6 +61,6 @@ def _read_field(name: str, table: Mapping[str, Any], where: str) -> FieldSetting
         names = ", ".join(FieldSettings.__struct_fields__)
         raise SettingsError(f"{where}: unknown setting '{str(unknown[0])[:80]}'.", f"There are: {names}.")
     try:
-        return msgspec.convert(dict(table), FieldSettings, strict=False)
+        return convert_to(dict(table), FieldSettings, strict=False)
     except msgspec.ValidationError as error:
         raise SettingsError(f"{where} has a wrong value: {error}.", "See docs/documents.md.") from None

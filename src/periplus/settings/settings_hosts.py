@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from periplus.errors import SettingsError
 from periplus.settings_section import Section
+from periplus.typed_decoding import convert_to
 
 __all__ = ["HostSettings", "read_host_settings"]
 
@@ -99,7 +100,7 @@ def _read_host(key: str, table: dict[str, Any], where: str) -> HostSettings:
         names = ", ".join(HostSettings.__struct_fields__)
         raise SettingsError(f"{where}: unknown setting '{unknown[0][:80]}'.", f"There are: {names}.")
     try:
-        settings = msgspec.convert(table, HostSettings, strict=False)
+        settings = convert_to(table, HostSettings, strict=False)
     except msgspec.ValidationError as error:
         raise SettingsError(f"{where} has a wrong value: {error}.", "See docs/settings.md.") from None
     fault = _fault_of(key, settings)

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from periplus.errors import SettingsError
+from periplus.typed_decoding import convert_to
 
 __all__ = ["Setting", "Warn", "read_settings", "warn_of_old_name"]
 
@@ -70,7 +71,7 @@ def read_settings(
             _put(tree, name, _parse(names.rows[name], text))
             sources[name] = source if source == _COMMAND_LINE else f"{source} ({_variable(name)})"
     try:
-        return msgspec.convert(tree, kind, strict=False, from_attributes=True)
+        return convert_to(tree, kind, strict=False, from_attributes=True)
     except msgspec.ValidationError as error:
         raise _describe(str(error), tree, sources, names.rows) from None
 

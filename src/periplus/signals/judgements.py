@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from periplus.json_lines import append_json_line, read_json_lines
+from periplus.typed_decoding import json_decoder, parse_json
 
 __all__ = ["CLICKS_FILE", "Click", "Judgement", "read_clicks", "read_judgements", "write_click", "write_judgement"]
 
@@ -78,7 +79,7 @@ def _append(path: Path, record: Judgement | Click) -> bool:
     """Append one line if it is valid and the file is not full; return whether it was appended."""
     line = msgspec.json.encode(record)
     try:
-        msgspec.json.decode(line, type=type(record))
+        parse_json(line, type(record))
     except msgspec.MsgspecError:
         return False
     return len(line) <= _LONGEST_LINE and append_json_line(path, line, _FORMAT, _LARGEST)
@@ -86,7 +87,7 @@ def _append(path: Path, record: Judgement | Click) -> bool:
 
 def _read(path: Path, kind: type[_T]) -> Iterator[_T]:
     """Yield the records of a file; lines that cannot be decoded are skipped."""
-    decoder = msgspec.json.Decoder(kind)
+    decoder = json_decoder(kind)
     for line in read_json_lines(path, _FORMAT, checksum_since=2):
         try:
             yield decoder.decode(line)

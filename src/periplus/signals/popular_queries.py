@@ -31,6 +31,7 @@ import msgspec
 from periplus.errors import CorruptFile, FolderInUse, PeriplusError
 from periplus.files import decode_json, encode_json, lock_folder, make_folder, read_file, write_atomically
 from periplus.hashing import fingerprint
+from periplus.typed_decoding import parse_json
 
 __all__ = ["MIN_VISITORS", "PopularQueries", "count_damaged_marks", "is_damaged_salt", "read_popular_queries"]
 
@@ -270,7 +271,7 @@ def _read_counts(path: Path) -> dict[str, _QueryCount]:
     try:
         data = read_file(path)
         try:
-            counts = msgspec.json.decode(data, type=dict[str, _QueryCount])  # format 0: the texts alone
+            counts = parse_json(data, dict[str, _QueryCount])  # format 0: the texts alone
         except (msgspec.MsgspecError, UnicodeDecodeError):
             counts = decode_json(path, data, _QueryFile, _FORMAT, checksum_since=2).texts
     except (FileNotFoundError, CorruptFile):

@@ -24,6 +24,7 @@ from periplus.errors import BadUrl, Overloaded
 from periplus.files import check_format, disk_errors, make_folder, open_data_folder, sync_folder
 from periplus.hashing import fingerprint
 from periplus.records import VisitReport
+from periplus.typed_decoding import json_decoder, parse_json
 from periplus.url import parse_address
 
 __all__ = [
@@ -67,8 +68,8 @@ class ReceivedVisit(VisitReport, frozen=True, array_like=True):
     """The batch that it came with, unique for ever."""
 
 
-_decoder: Final = msgspec.json.Decoder(list[VisitReport])
-_received_decoder: Final = msgspec.json.Decoder(list[ReceivedVisit])
+_decoder: Final = json_decoder(list[VisitReport])
+_received_decoder: Final = json_decoder(list[ReceivedVisit])
 
 
 class _FormatLine(msgspec.Struct, frozen=True):
@@ -291,7 +292,7 @@ def _check_format_line(path: Path) -> None:
     with contextlib.suppress(FileNotFoundError, msgspec.MsgspecError, UnicodeDecodeError), path.open("rb") as file:
         mark, _, body = file.readline(100).rstrip(b"\n").partition(b" ")
         if mark == b"%016x" % fingerprint(body):
-            check_format(path, msgspec.json.decode(body, type=_FormatLine).format, _FORMAT)
+            check_format(path, parse_json(body, _FormatLine).format, _FORMAT)
 
 
 def check_visit_log(path: Path) -> list[FileFault]:

@@ -17,6 +17,8 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta
 
+from periplus.typed_decoding import json_decoder
+
 __all__ = [
     "DocumentState",
     "ForwardedLinks",
@@ -148,7 +150,7 @@ MetricRecord = (
     SiteLocation | PageFetch | ForwardedLinks | UrlDiscovery | PagePlacement | PageAccess | QueryAnswer | DocumentState
 )
 
-_DECODER: Final[msgspec.json.Decoder[MetricRecord]] = msgspec.json.Decoder(MetricRecord)
+_DECODER: Final[msgspec.json.Decoder[MetricRecord]] = json_decoder(MetricRecord)  # type: ignore[arg-type]
 _ENCODER: Final = msgspec.json.Encoder()
 
 

@@ -23,6 +23,7 @@ from periplus.files import disk_errors, make_folder, read_file, write_atomically
 from periplus.sites.messaging.batches import Batch, DataItem
 from periplus.sites.messaging.liveness import DataVersion
 from periplus.sites.messaging.transport import Transport
+from periplus.typed_decoding import parse_msgpack
 
 __all__ = ["DataStore", "fetch_data"]
 
@@ -162,7 +163,7 @@ class DataStore:
     def answer(self, sender: str, body: bytes) -> bytes:
         """Return a part of the newest version of something of this site: the handler of `data` requests."""
         try:
-            question = msgspec.msgpack.decode(body[:1024], type=_Question)
+            question = parse_msgpack(body[:1024], _Question)
         except msgspec.MsgspecError as error:
             raise BadBatch("A request for data is not readable.") from error
         entry = _read(self._own / f"{question.name}.bin") if _NAME.fullmatch(question.name) else None
@@ -184,7 +185,7 @@ def fetch_data(transport: Transport, store: DataStore, site: str, name: str) -> 
         question = msgspec.msgpack.encode(_Question(name, len(pieces)))
         reply = transport.request(site, "data", question, _FETCH_SECONDS)
         try:
-            part = msgspec.msgpack.decode(reply, type=_Part)
+            part = parse_msgpack(reply, _Part)
         except msgspec.MsgspecError as error:
             raise SiteUnreachable(f"Site {site} sends what is not data.") from error
         if size < 0:

@@ -42,6 +42,7 @@ from periplus.sites.site_topology import (
     encode_site_topology,
     merge_records,
 )
+from periplus.typed_decoding import parse_msgpack
 
 __all__ = ["JoinToken", "SiteConfig", "SiteFolder", "decode_token", "fetch_certificate", "new_site_record"]
 
@@ -99,7 +100,7 @@ def decode_token(text: str) -> JoinToken:
         if not text.startswith(_WORD_PREFIX) or len(text) > 4_096:
             raise ValueError
         body = text[len(_WORD_PREFIX) :]
-        return msgspec.msgpack.decode(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)), type=JoinToken)
+        return parse_msgpack(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)), JoinToken)
     except (ValueError, msgspec.MsgspecError):
         raise BadInput("This is not a token of a site.", "Copy all of what `periplus site invite` prints.") from None
 

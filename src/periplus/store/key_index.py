@@ -19,6 +19,7 @@ from periplus.store.compression import decompress
 from periplus.store.fetch_log import LogPosition, read_frames
 from periplus.store.log_frames import MAX_PAYLOAD, Frame
 from periplus.store.store_manifest import Manifest, log_name
+from periplus.typed_decoding import msgpack_decoder
 
 __all__ = ["KeyIndex", "RecordLocation"]
 
@@ -44,7 +45,7 @@ class _KeyedOutcome(msgspec.Struct, frozen=True):
     outcome: Outcome
 
 
-_keyed_outcomes: Final = msgspec.msgpack.Decoder(list[_KeyedOutcome])
+_keyed_outcomes: Final = msgpack_decoder(list[_KeyedOutcome])
 
 
 class _LocationTable:

@@ -18,6 +18,7 @@ from periplus.errors import CorruptFile, NewerFormat
 from periplus.hashing import fingerprint
 from periplus.records import FetchRecord
 from periplus.store.compression import compress, decompress
+from periplus.typed_decoding import msgpack_decoder
 
 __all__ = [
     "FILE_HEADER",
@@ -44,9 +45,9 @@ MAX_PAYLOAD: Final = 128 << 20
 """Longest payload, compressed or not. A frame that claims more is damaged."""
 
 _encoder: Final = msgspec.msgpack.Encoder()
-_records: Final = msgspec.msgpack.Decoder(list[FetchRecord])
-_pieces: Final = msgspec.msgpack.Decoder(list[msgspec.Raw])
-_record_decoder: Final = msgspec.msgpack.Decoder(FetchRecord)
+_records: Final = msgpack_decoder(list[FetchRecord])
+_pieces: Final = msgpack_decoder(list[msgspec.Raw])
+_record_decoder: Final = msgpack_decoder(FetchRecord)
 
 
 class Frame(NamedTuple):

@@ -23,6 +23,7 @@ from periplus.store.relocated_responses import Column, RelocationRows, Relocatio
 from periplus.store.store_manifest import Manifest, file_number
 from periplus.store.store_recovery import read_compressed_record
 from periplus.store.warc.warc_writer import info_record, pack_record
+from periplus.typed_decoding import msgpack_decoder
 
 __all__ = ["RetentionPlan", "RetentionResult", "plan_retention", "relocate_responses"]
 
@@ -54,7 +55,7 @@ class _ResponseRow(msgspec.Struct, frozen=True):
     warc_offset: int = 0
 
 
-_rows: Final = msgspec.msgpack.Decoder(list[_ResponseRow])
+_rows: Final = msgpack_decoder(list[_ResponseRow])
 
 
 class RetentionPlan(NamedTuple):

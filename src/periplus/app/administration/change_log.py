@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from periplus.json_lines import append_json_line, read_json_lines
+from periplus.typed_decoding import parse_json
 
 __all__ = ["Change", "ChangeLog", "record_command"]
 
@@ -59,7 +60,7 @@ class ChangeLog:
         for path in (self._before, self._path):
             for line in read_json_lines(path, _FORMAT, checksum_since=1):
                 with contextlib.suppress(msgspec.MsgspecError):
-                    last.append(msgspec.json.decode(line, type=Change))
+                    last.append(parse_json(line, Change))
         return list(reversed(last))
 
 

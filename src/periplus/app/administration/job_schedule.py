@@ -14,6 +14,7 @@ from msgspec import Meta
 
 from periplus.errors import BadInput, CorruptFile
 from periplus.files import decode_json, encode_json, read_file, write_atomically
+from periplus.typed_decoding import convert_to
 from periplus.writer_queue import queue_for_lock
 
 __all__ = ["JOBS", "JobSchedule", "ScheduledJob"]
@@ -82,7 +83,7 @@ class JobSchedule:
         """Set how often a job is done; raise `BadInput` for another job, or a number out of bounds."""
         changed = ScheduledJob(name, every_hours, minutes, set_at=time.time())
         try:
-            msgspec.convert(msgspec.to_builtins(changed), ScheduledJob)
+            convert_to(msgspec.to_builtins(changed), ScheduledJob)
         except msgspec.ValidationError as error:
             raise BadInput(f"The schedule is invalid: {error}.", "An interval has at most 8,760 hours.") from None
         return self._replace(name, every_hours=every_hours, minutes=minutes, set_at=changed.set_at)

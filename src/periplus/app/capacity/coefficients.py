@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from periplus.errors import CorruptFile
+from periplus.typed_decoding import parse_json
 
 __all__ = ["COEFFICIENTS_FILE", "Coefficient", "Coefficients", "load_coefficients", "read_field"]
 
@@ -49,7 +50,7 @@ class Coefficients:
 @cache
 def _rows() -> tuple[Coefficient, ...]:
     try:
-        return msgspec.json.decode(COEFFICIENTS_FILE.read_bytes(), type=tuple[Coefficient, ...])
+        return parse_json(COEFFICIENTS_FILE.read_bytes(), tuple[Coefficient, ...])
     except msgspec.MsgspecError as error:
         raise CorruptFile(f"{COEFFICIENTS_FILE} is damaged: {error}.", "Install Periplus again.") from error
 

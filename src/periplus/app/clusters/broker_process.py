@@ -14,6 +14,7 @@ from periplus.errors import PeriplusError
 from periplus.files import write_atomically
 from periplus.settings import Settings
 from periplus.supervision import die_with_parent
+from periplus.typed_decoding import parse_json
 
 __all__ = ["BrokerArguments"]
 
@@ -48,7 +49,7 @@ def _serve(arguments: BrokerArguments) -> None:
 
 
 def _main() -> None:
-    arguments = msgspec.json.decode(sys.stdin.buffer.read(), type=BrokerArguments)
+    arguments = parse_json(sys.stdin.buffer.read(), BrokerArguments)
     die_with_parent(arguments.parent, signal.SIGKILL)
     try:
         _serve(arguments)

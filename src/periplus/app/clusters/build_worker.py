@@ -13,6 +13,7 @@ import msgspec
 from periplus.errors import BadInput, ClusterError, FolderInUse, NothingHere, PeriplusError
 from periplus.files import make_folder, write_atomically
 from periplus.storage import StoredObject
+from periplus.typed_decoding import parse_json, parse_msgpack
 
 if TYPE_CHECKING:
     from periplus.cluster import UnitSpec
@@ -84,7 +85,7 @@ class BuildWorker:
             self._state = command
             self._stop.clear()
             try:
-                return step(msgspec.msgpack.decode(argument, type=BuildCommand))
+                return step(parse_msgpack(argument, BuildCommand))
             finally:
                 self._state = "ready"
 
@@ -169,7 +170,7 @@ class BuildWorker:
     def _count(self, command: BuildCommand) -> int:
         """Return how many records the build reads; raise `ClusterError` if it was not prepared here."""
         try:
-            return msgspec.json.decode((self._output(command) / _COUNT).read_bytes(), type=int)
+            return parse_json((self._output(command) / _COUNT).read_bytes(), int)
         except (OSError, msgspec.MsgspecError) as error:
             raise ClusterError(f"Shard {self._spec.number} was not prepared for this build.") from error
 
@@ -203,7 +204,7 @@ class BuildWorker:
     def _build_index(self, command: BuildCommand) -> bytes:
         from periplus.index import BuildStatistics, build_index
 
-        statistics = msgspec.json.decode(command.statistics, type=BuildStatistics)
+        statistics = parse_json(command.statistics, BuildStatistics)
         with self._records(command) as (records, graph):
             build_index(
                 records, self._output(command) / "index", self._spec.settings.index, graph, statistics=statistics

@@ -13,6 +13,7 @@ import msgspec
 from periplus.app.clusters.build_worker import BuildCommand
 from periplus.app.observer import SILENT, Observer
 from periplus.errors import ClusterError, NothingHere
+from periplus.typed_decoding import parse_json, parse_msgpack
 
 if TYPE_CHECKING:
     from periplus.cluster import ClusterClient, RayHost, Unit
@@ -86,22 +87,20 @@ def _build_once(client: "ClusterClient", host: "RayHost", storage: "Storage", ob
     command = BuildCommand(generation, epoch=epoch, shards=shards, rounds=rounds, base=topology.generation)
     everywhere = dict.fromkeys(units, command)
     answers = run("collect", everywhere).values()
-    collected = join_collected(msgspec.msgpack.decode(answer, type=CollectedPublications) for answer in answers)
+    collected = join_collected(parse_msgpack(answer, CollectedPublications) for answer in answers)
     parts_of = collected.parts
     lists = run(
         "prepare",
         {unit: msgspec.structs.replace(command, publications=parts_of.get(unit.number, ())) for unit in units},
     )
-    deleted = sorted({url for part in lists.values() for url in msgspec.msgpack.decode(part, type=list[str])})
+    deleted = sorted({url for part in lists.values() for url in parse_msgpack(part, list[str])})
     if deleted:
         run("delete", dict.fromkeys(units, msgspec.structs.replace(command, deleted=tuple(deleted))))
     try:
         run("graph", everywhere)
     finally:
         RoundStore(storage, rounds).remove()
-    parts = {
-        unit: msgspec.json.decode(part, type=BuildStatistics) for unit, part in run("statistics", everywhere).items()
-    }
+    parts = {unit: parse_json(part, BuildStatistics) for unit, part in run("statistics", everywhere).items()}
     statistics = sum_build_statistics(list(parts.values()), epoch)
     filled = [unit for unit, part in parts.items() if part.documents]
     if not statistics.documents:

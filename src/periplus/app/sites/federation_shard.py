@@ -29,6 +29,7 @@ from periplus.sites import (
     UrlItem,
     write_host_owners,
 )
+from periplus.typed_decoding import parse_json
 from periplus.url import parse_address
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class FederationShard(SiteShard):
             body = self._data.of_site(name, ROUND_TRIPS)
             if body is not None and len(body) <= _MAX_REPORT:
                 with contextlib.suppress(BadInput, msgspec.MsgspecError):
-                    self._round_trips.accept(name, msgspec.json.decode(body, type=RoundTripReport))
+                    self._round_trips.accept(name, parse_json(body, RoundTripReport))
 
     def review_hosts(self) -> None:
         """Move hosts to sites that have been nearer for long; what is queued of them is sent there."""

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from periplus.typed_decoding import convert_to
+
 if TYPE_CHECKING:
     from periplus.serve import ContentLike
     from periplus.sites import SharedContent, Transport
@@ -45,7 +47,7 @@ def _accept(found: "SharedContent | None") -> "ContentLike | None":
     if found is None:
         return None
     try:
-        metadata = msgspec.convert(found.metadata, ContentMetadata)
+        metadata = convert_to(found.metadata, ContentMetadata)
     except msgspec.ValidationError:
         return None
     url = metadata.url if metadata.url.startswith(_SCHEMES) else ""

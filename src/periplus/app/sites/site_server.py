@@ -26,6 +26,7 @@ from periplus.health import share_health
 from periplus.limits import ResourceMonitor, divide_memory, release_memory
 from periplus.settings import Settings
 from periplus.supervision import start_supervised, supervise_once
+from periplus.typed_decoding import parse_json
 
 if TYPE_CHECKING:
     from periplus.records import VisitReport
@@ -186,7 +187,7 @@ class _RunningSite:
         if not self._secret or self._site.config().open_secret(time.time()) != self._secret:
             raise BadInput("The token has expired, or was revoked.", "Ask for a new one.")
         try:
-            record = msgspec.json.decode(body[:_MAX_RECORD], type=SiteRecord)
+            record = parse_json(body[:_MAX_RECORD], SiteRecord)
         except msgspec.MsgspecError as error:
             raise BadInput("The record of a site that joins is not readable.") from error
         return self.node.accept_join(record)

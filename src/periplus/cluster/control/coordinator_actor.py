@@ -21,6 +21,7 @@ from periplus.cluster.wire.signing import ClusterKey, load_key
 from periplus.errors import ClusterError, CoordinatorConflict, NothingHere, PeriplusError, WrongVersion
 from periplus.settings import Settings
 from periplus.storage import Storage, open_storage
+from periplus.typed_decoding import parse_json
 
 __all__ = ["ClusterClient", "CoordinatorActor", "DutyFactory", "key_path", "start_coordinator"]
 
@@ -44,7 +45,7 @@ class CoordinatorActor:
     """Runs a `Coordinator` in a thread. All its methods may be called again if the actor is started again."""
 
     def __init__(self, settings: bytes, factories: dict[str, WorkerFactory], make_duties: DutyFactory) -> None:
-        self._settings = msgspec.json.decode(settings, type=Settings)
+        self._settings = parse_json(settings, Settings)
         self._factories, self._make_duties = factories, make_duties
         self._conflict: CoordinatorConflict | None = None
         self._reported = threading.Event()

@@ -24,6 +24,7 @@ import msgspec
 from periplus.cluster.control.ray_runtime import load_ray
 from periplus.errors import ClusterError, CorruptFile, NothingHere, ProcessFailed
 from periplus.files import decode_json, encode_json, make_folder, process_started, read_file, write_atomically
+from periplus.typed_decoding import parse_json
 
 __all__ = [
     "LocalCluster",
@@ -294,7 +295,7 @@ def _raise_stop(number: int, frame: FrameType | None) -> None:
 
 
 def _main() -> None:
-    arguments = msgspec.json.decode(sys.stdin.buffer.read(), type=_Arguments)
+    arguments = parse_json(sys.stdin.buffer.read(), _Arguments)
     launcher = NodeLauncher(Path(arguments.folder), arguments.nodes, arguments.respawn)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _raise_stop)

@@ -20,6 +20,7 @@ from periplus.files import make_folder
 from periplus.records import Query
 from periplus.search import IndexShard, LocalShards, ShardedSearcher
 from periplus.storage import open_storage
+from periplus.typed_decoding import parse_msgpack
 
 __all__ = ["GenerationCommand", "ReplicaWorker"]
 
@@ -119,7 +120,7 @@ class ReplicaWorker:
 
     def call(self, command: str, argument: bytes) -> bytes:
         """Execute 'open' or 'close' of a generation."""
-        order = msgspec.msgpack.decode(argument, type=GenerationCommand)
+        order = parse_msgpack(argument, GenerationCommand)
         if command == "open":
             try:
                 self._open(order)

@@ -11,6 +11,7 @@ from periplus import __version__
 from periplus.cluster.control.placement import Unit
 from periplus.errors import WrongVersion
 from periplus.settings import Settings
+from periplus.typed_decoding import parse_msgpack
 
 __all__ = ["UnitActor", "UnitSpec", "Worker", "WorkerFactory"]
 
@@ -71,7 +72,7 @@ class UnitActor:
     """A worker in a process of its own."""
 
     def __init__(self, factory: WorkerFactory, spec: bytes) -> None:
-        self._spec = msgspec.msgpack.decode(spec, type=UnitSpec)
+        self._spec = parse_msgpack(spec, UnitSpec)
         if self._spec.periplus != __version__:
             raise WrongVersion(f"The cluster runs Periplus {self._spec.periplus}, this node has {__version__}.")
         self._worker = factory(self._spec)

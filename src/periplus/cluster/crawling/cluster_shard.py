@@ -49,6 +49,7 @@ from periplus.errors import BadUrl, CorruptFile
 from periplus.files import lock_folder
 from periplus.records import Address, FetchRecord, FetchRequest, VisitReport
 from periplus.store import PageStore
+from periplus.typed_decoding import parse_msgpack
 from periplus.url import parse_address
 
 __all__ = ["ClusterShard", "ShardStatus"]
@@ -131,7 +132,7 @@ class ClusterShard:
         """Restore the state of the mail; discard hosts that were exported after the snapshot, which still has them."""
         if not data:
             return
-        self.mail = msgspec.msgpack.decode(data, type=MailState)
+        self.mail = parse_msgpack(data, MailState)
         self.has_snapshot = True
         self._applied = dict(self.mail.processed)
         self._make_partitioners()

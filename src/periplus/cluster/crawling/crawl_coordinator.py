@@ -19,6 +19,7 @@ from periplus.cluster.wire.signing import ClusterKey
 from periplus.errors import ClusterError, PeerFailed
 from periplus.files import decode_json, disk_errors, encode_json, make_folder, read_file, write_atomically
 from periplus.settings import Settings
+from periplus.typed_decoding import parse_msgpack
 
 __all__ = ["CrawlCoordinator", "PlanFile", "PlanStore"]
 
@@ -139,7 +140,7 @@ class CrawlCoordinator:
             answer = client.post("/plan", msgspec.msgpack.encode(plan))
             if answer.status != 200:
                 raise PeerFailed(f"Shard {number} is busy.")
-            report = msgspec.msgpack.decode(answer.body, type=ShardReport)
+            report = parse_msgpack(answer.body, ShardReport)
         except (ClusterError, msgspec.MsgspecError) as error:
             self.faults[number] = str(error)
             return None

@@ -12,6 +12,7 @@ import msgspec
 
 from periplus.crawl import CrawlStatus, TransferMessage
 from periplus.errors import CorruptFile
+from periplus.typed_decoding import parse_msgpack
 
 __all__ = [
     "COUNTER_BITS",
@@ -142,6 +143,6 @@ def decode_message(data: bytes, name: str) -> TransferMessage:
         body = engine.decompress(data, _MAX_MESSAGE)
         if engine.unconsumed_tail or not engine.eof:
             raise CorruptFile(f"{name} is damaged: it is cut off, or longer than {_MAX_MESSAGE:,} bytes.")
-        return msgspec.msgpack.decode(body, type=TransferMessage)
+        return parse_msgpack(body, TransferMessage)
     except (zlib.error, msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise CorruptFile(f"{name} is damaged: {error}.") from error

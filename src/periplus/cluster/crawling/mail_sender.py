@@ -17,6 +17,7 @@ from periplus.cluster.crawling.mail_records import Envelope, MailReply, ShardPla
 from periplus.cluster.crawling.mailbox_client import MailboxClient
 from periplus.cluster.wire.signing import ClusterKey
 from periplus.errors import CorruptFile, PeriplusError
+from periplus.typed_decoding import parse_msgpack
 
 __all__ = ["MailSender"]
 
@@ -135,7 +136,7 @@ class MailSender:
         self.sent_bytes += client.sent_bytes - before
         if not answer.body or answer.status == 503:
             raise PeriplusError(f"Shard {receiver} is busy: {answer.body[:200].decode('utf-8', 'replace')}")
-        reply = msgspec.msgpack.decode(answer.body, type=MailReply)
+        reply = parse_msgpack(answer.body, MailReply)
         committed = self._outbox.up_to(receiver, reply.committed)
         if committed:
             self._outbox.delete(committed)

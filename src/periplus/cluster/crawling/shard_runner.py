@@ -32,6 +32,7 @@ from periplus.cluster.wire.signing import ClusterKey
 from periplus.crawl import ClusterCrawler, HostPartitioner
 from periplus.errors import PeriplusError, StorageConflict
 from periplus.settings import Settings
+from periplus.typed_decoding import parse_msgpack
 
 __all__ = ["CheckpointStore", "ShardRunner"]
 
@@ -167,7 +168,7 @@ class ShardRunner:
 
     def _receive_plan(self, body: bytes) -> HttpAnswer:
         try:
-            plan = msgspec.msgpack.decode(body, type=ShardPlan)
+            plan = parse_msgpack(body, ShardPlan)
         except msgspec.MsgspecError:
             return HttpAnswer(400)
         if max(len(plan.addresses), len(plan.shards), len(plan.previous)) > _MAX_ADDRESS_PARTS:
@@ -176,7 +177,7 @@ class ShardRunner:
 
     def _receive_mail(self, body: bytes) -> HttpAnswer:
         try:
-            envelope = msgspec.msgpack.decode(body, type=Envelope)
+            envelope = parse_msgpack(body, Envelope)
         except msgspec.MsgspecError:
             return HttpAnswer(400)
         if envelope.receiver != self._number or not 0 <= envelope.sender < 1 << 16 or envelope.number >= 1 << 62:
@@ -314,7 +315,7 @@ class ShardRunner:
             self._upload.join()
         crawler.checkpoint()
         self._checkpointed = time.monotonic()
-        mail = msgspec.msgpack.decode(shard.dump_mail(), type=MailState)
+        mail = parse_msgpack(shard.dump_mail(), MailState)
         if self._checkpoints is None:
             self._note_durable(mail)
             return

@@ -31,6 +31,7 @@ from periplus.search import (
     ShardedSearcher,
 )
 from periplus.settings import Settings
+from periplus.typed_decoding import parse_msgpack
 from periplus.url import parse_address
 
 __all__ = ["Broker"]
@@ -252,7 +253,7 @@ class Broker:
             share = (end - time.monotonic()) / (len(order) - number)
             try:
                 reply = _call(address, self._key, PUBLISH, body, max(0.1, share))
-                return address, msgspec.msgpack.decode(reply, type=int)
+                return address, parse_msgpack(reply, int)
             except BadInput:
                 raise
             except (PeriplusError, msgspec.MsgspecError) as failure:

@@ -34,6 +34,7 @@ from periplus.records import FetchRecord, Outcome
 from periplus.settings import StoreSettings
 from periplus.storage import Storage, StoredObject
 from periplus.store import PageStore
+from periplus.typed_decoding import parse_msgpack
 from periplus.url import parse_address
 
 __all__ = [
@@ -283,7 +284,7 @@ def remove_built(storage: Storage, generation: int) -> int:
     """
     count = 0
     for stored in read_set(storage, generation).logs:
-        names = msgspec.msgpack.decode(storage.get(stored), type=dict[int, list[str]])
+        names = parse_msgpack(storage.get(stored), dict[int, list[str]])
         for number, built in names.items():
             log = PublicationLog(storage, number)
             present = log.names().keys() & set(built)

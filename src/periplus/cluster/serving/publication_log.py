@@ -25,6 +25,7 @@ from periplus.files import decode_json, encode_json
 from periplus.hashing import fingerprint
 from periplus.records import FetchRecord
 from periplus.storage import Storage, StoredObject
+from periplus.typed_decoding import parse_msgpack
 
 __all__ = ["Publication", "PublicationLog", "encode_publication", "list_logs"]
 
@@ -75,7 +76,7 @@ def check_publication(publication: Publication) -> FetchRecord:
     if not _NAME.fullmatch(name) or len(data) > _MAX_BYTES or name[38:] != f"{fingerprint(data):016x}":
         raise BadInput("A publication has a name that does not fit its content.")
     try:
-        record = msgspec.msgpack.decode(data, type=FetchRecord)
+        record = parse_msgpack(data, FetchRecord)
     except msgspec.MsgspecError as error:
         raise BadInput(f"A publication cannot be read: {error}") from None
     if name[21:37] != f"{record.key:016x}":

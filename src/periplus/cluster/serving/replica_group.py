@@ -30,6 +30,7 @@ from periplus.cluster.wire.peer_connection import PeerAddress, PeerConnection, c
 from periplus.cluster.wire.signing import ClusterKey
 from periplus.errors import ClusterError, NothingHere, PeriplusError
 from periplus.settings import ClusterSettings
+from periplus.typed_decoding import parse_msgpack
 
 __all__ = ["GroupStatistics", "QueryContext", "ReplicaGroup", "read_health"]
 
@@ -362,7 +363,7 @@ def read_health(address: PeerAddress, key: ClusterKey, seconds: float) -> ShardH
     connection = PeerConnection(address, key)
     try:
         body = call_peer(connection, HEALTH, b"", time.monotonic() + seconds)
-        return msgspec.msgpack.decode(body, type=ShardHealth)
+        return parse_msgpack(body, ShardHealth)
     except msgspec.MsgspecError as error:
         raise ClusterError(f"The health of {address[0]}:{address[1]} cannot be read: {error}") from None
     finally:

@@ -38,6 +38,7 @@ from periplus.errors import BadInput, PeriplusError
 from periplus.settings import Settings
 from periplus.storage import Storage
 from periplus.supervision import start_supervised
+from periplus.typed_decoding import parse_msgpack
 
 __all__ = ["ShardServer"]
 
@@ -212,6 +213,6 @@ class ShardServer:
 
 def _decode(body: bytes, kind: type[Any]) -> Any:
     try:
-        return msgspec.msgpack.decode(body, type=kind)
+        return parse_msgpack(body, kind)
     except msgspec.MsgspecError as error:
         raise BadInput(f"A request cannot be read: {error}") from None

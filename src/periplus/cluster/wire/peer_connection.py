@@ -16,6 +16,7 @@ from periplus.cluster.wire.handshake import ClientHandshake
 from periplus.cluster.wire.message_frames import Frame, FrameReader, FrameWriter, Status
 from periplus.cluster.wire.signing import ClusterKey
 from periplus.errors import Overloaded, PeerFailed, PeriplusError
+from periplus.typed_decoding import parse_msgpack
 
 __all__ = ["PeerAddress", "PeerConnection", "call_peer", "remote_error"]
 
@@ -227,7 +228,7 @@ def remote_error(address: PeerAddress, frame: Frame) -> PeriplusError:
         return PeerFailed(f"{name} had no time left for a request.")
     if frame.status == Status.REFUSED:
         with contextlib.suppress(msgspec.MsgspecError):
-            kind, message, hint = msgspec.msgpack.decode(frame.body, type=tuple[str, str, str])
+            kind, message, hint = parse_msgpack(frame.body, tuple[str, str, str])
             error = getattr(errors, kind, None) if kind in errors.__all__ else None
             if error is not None:
                 return error(message, hint)  # type: ignore[no-any-return]

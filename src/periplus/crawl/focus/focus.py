@@ -21,6 +21,7 @@ from periplus.frontier import BestFirst
 from periplus.parse import parse
 from periplus.records import LIST_KIND, Address, FetchRecord, FetchRequest, FetchResult, Outcome, Page
 from periplus.settings import FocusSettings, ParseSettings
+from periplus.typed_decoding import convert_to
 from periplus.url import parse_address
 
 __all__ = ["Focus", "FocusState", "crawl_rank", "group_ranks_by_host", "open_focus"]
@@ -177,7 +178,7 @@ def _read_topic(path: Path) -> FocusSettings | None:
     try:
         fields = decode_json(path, path.read_bytes(), dict[str, Any], _FORMAT, _REMEDY, checksum_since=2)
         fields.pop("format", None)
-        return msgspec.convert(fields, FocusSettings)
+        return convert_to(fields, FocusSettings)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError) as error:

@@ -16,6 +16,7 @@ import msgspec
 
 from periplus.errors import SettingsError
 from periplus.records import FetchRecord, FetchRequest, FetchResult, Page
+from periplus.typed_decoding import convert_to
 
 __all__ = ["HOOK_GROUP", "CrawlHooks"]
 
@@ -103,7 +104,7 @@ def _replace_page(record: FetchRecord, answer: object) -> FetchRecord:
     if not isinstance(answer, Page):
         raise TypeError(f"on_page returned {type(answer).__name__}, not None, False or a Page")
     # What is stored has to be readable again: a wrong type in a field would make it a damaged record.
-    page = msgspec.convert(msgspec.to_builtins(answer), Page)
+    page = convert_to(msgspec.to_builtins(answer), Page)
     return msgspec.structs.replace(record, page=msgspec.structs.replace(page, url=record.page.url))
 
 

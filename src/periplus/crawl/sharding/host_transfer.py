@@ -26,6 +26,7 @@ from periplus.crawl.sharding.mailbox import ShardMessage
 from periplus.errors import BadUrl
 from periplus.frontier import Host
 from periplus.records import VisitReport
+from periplus.typed_decoding import convert_to
 from periplus.url import parse_address
 
 __all__ = [
@@ -212,7 +213,7 @@ def _tables(state: CrawlState) -> Iterator[tuple[str, dict[str, Any]]]:
 def _convert_rows(name: str, rows: dict[str, Any]) -> dict[str, Any]:
     """Return the rows of a table as what the state has there."""
     kind = {"forms": HostForms, "usage": HostUsage, "regions": Region}.get(name)
-    return rows if kind is None else msgspec.convert(rows, dict[str, kind])  # type: ignore[valid-type]
+    return rows if kind is None else convert_to(rows, dict[str, kind])  # type: ignore[valid-type]
 
 
 def _export_duplicates(state: CrawlState, owner: Callable[[str], int], facts: dict[int, HostTransfer]) -> None:

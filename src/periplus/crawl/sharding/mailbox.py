@@ -18,6 +18,7 @@ from periplus.errors import CorruptFile, NewerFormat
 from periplus.files import read_file, write_atomically
 from periplus.hashing import fingerprint, fingerprint_text
 from periplus.records import Outcome
+from periplus.typed_decoding import parse_msgpack
 
 __all__ = [
     "MESSAGE_SUFFIX",
@@ -108,7 +109,7 @@ def read_message(path: Path) -> ShardMessage:
     if magic != _MAGIC or version < 1 or fingerprint(body) != checksum:
         raise CorruptFile(f"{path} is damaged.", _REMEDY)
     try:
-        return msgspec.msgpack.decode(body, type=ShardMessage)
+        return parse_msgpack(body, ShardMessage)
     except msgspec.MsgspecError as error:
         raise CorruptFile(f"{path} is unreadable: {error}.", _REMEDY) from error
 

@@ -17,6 +17,7 @@ from periplus.crawl.sharding.host_transfer import ForwardedPage
 from periplus.errors import BadUrl, CorruptFile, DataError
 from periplus.records import FetchRecord, Outcome
 from periplus.store import PageStore, compress, decompress
+from periplus.typed_decoding import parse_msgpack
 from periplus.url import parse_address
 
 __all__ = ["PageExport", "import_pages"]
@@ -84,7 +85,7 @@ def import_pages(state: CrawlState, store: PageStore, pages: Sequence[ForwardedP
     accepted: list[tuple[FetchRecord, bytes]] = []
     for page in pages:
         try:
-            record = msgspec.msgpack.decode(decompress(page.record, _MAX_RECORD), type=FetchRecord)
+            record = parse_msgpack(decompress(page.record, _MAX_RECORD), FetchRecord)
             response = decompress(page.response, _MAX_RESPONSE) if page.response else b""
         except (CorruptFile, msgspec.MsgspecError, UnicodeDecodeError) as error:
             state.notes.append(f"A page that another shard has forwarded is damaged: {error}.")

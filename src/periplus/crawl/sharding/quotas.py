@@ -10,6 +10,7 @@ import msgspec
 from periplus.crawl.crawl_status import CrawlStatus
 from periplus.errors import CorruptFile
 from periplus.files import decode_json, encode_json, write_atomically
+from periplus.typed_decoding import parse_json
 
 __all__ = ["Quotas", "read_quotas"]
 
@@ -35,7 +36,7 @@ def read_quotas(folder: Path) -> dict[int, int]:
     try:
         data = path.read_bytes()
         with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
-            return msgspec.json.decode(data, type=dict[int, int])  # format 0: the numbers alone
+            return parse_json(data, dict[int, int])  # format 0: the numbers alone
         return decode_json(path, data, _QuotaFile, _FORMAT, checksum_since=2).pages
     except (OSError, CorruptFile):
         return {}

@@ -16,6 +16,7 @@ import numpy as np
 
 from periplus.embeddings.safetensors import HEAD_SIZE, Floats, Layer, Model, Norm
 from periplus.errors import BadFile
+from periplus.typed_decoding import parse_json
 
 __all__ = ["ModelPack", "assemble_model", "read_pack"]
 
@@ -71,7 +72,7 @@ def read_pack(raw: bytes, name: str) -> ModelPack:
         raise BadFile(f"{name} is truncated.")
     at = _PREFIX.size + length
     try:
-        header = msgspec.json.decode(raw[_PREFIX.size : at], type=_Header)
+        header = parse_json(raw[_PREFIX.size : at], _Header)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise BadFile(f"{name} has a damaged header: {error}.") from None
     sizes = [header.tokenizer_len, *(tensor.len for tensor in header.tensors)]

@@ -23,6 +23,7 @@ from periplus.score import PageBatch, PageScorer
 from periplus.settings import IndexSettings
 from periplus.static_embeddings import PassageRows, load_static_model
 from periplus.text import ANALYSIS, WordTable, analyse_words, language_number
+from periplus.typed_decoding import parse_msgpack
 
 __all__ = ["BufferedDocuments", "SegmentBuilder", "TokenizedBatch", "tokenize_batch"]
 
@@ -268,6 +269,6 @@ def read_media(packed: npt.NDArray[np.uint8], begin: AnyArray, sizes: AnyArray) 
     """Yield the media of documents, given where those of each begin and their sizes."""
     for at, size in zip(begin.tolist(), sizes.tolist(), strict=True):
         if size:
-            yield msgspec.msgpack.decode(packed[at : at + size].tobytes(), type=tuple[Media, ...])
+            yield parse_msgpack(packed[at : at + size].tobytes(), tuple[Media, ...])
         else:
             yield ()

@@ -19,6 +19,7 @@ from periplus.errors import CorruptFile, NewerFormat
 from periplus.files import disk_errors, read_file, sync_folder, write_atomically, write_range_again
 from periplus.hashing import fingerprint
 from periplus.records import FetchRecord
+from periplus.typed_decoding import parse_msgpack
 
 __all__ = ["Journal", "JournalEntry", "JournalScan", "journal_path", "read_journal", "repair_journal", "scan_journal"]
 
@@ -106,7 +107,7 @@ def _read_frame(raw: bytes, at: int) -> tuple[JournalEntry | None, int]:
     if end > len(raw) or length == 0 or fingerprint(raw[begin:end]) != checksum:
         return None, end
     try:
-        return msgspec.msgpack.decode(raw[begin:end], type=JournalEntry), end
+        return parse_msgpack(raw[begin:end], JournalEntry), end
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None, end
 

@@ -13,6 +13,7 @@ from periplus.parse.html.form_extraction import extract_forms
 from periplus.parse.sandbox.parse_job import FRAME, MEMORY_FAULT, ParseJob, ParseReply, WorkerReady
 from periplus.parse.sandbox.process_limits import allow_seconds, drop_rights, resident_mb
 from periplus.records import Page
+from periplus.typed_decoding import msgpack_decoder
 
 __all__ = ["ignore_signals", "parse_job", "serve_documents"]
 
@@ -39,7 +40,7 @@ def parse_job(job: ParseJob) -> ParseReply:
 
 def serve_documents(descriptor: int, memory_mb: int) -> None:
     """Parse what comes in through a socket until it is closed, or this process should be replaced."""
-    decoder = msgspec.msgpack.Decoder(ParseJob)
+    decoder = msgpack_decoder(ParseJob)
     first_mb = resident_mb()
     _send(descriptor, msgspec.msgpack.encode(WorkerReady(drop_rights(memory_mb), first_mb)))
     for number in range(1, _MAX_DOCUMENTS + 1):

@@ -11,13 +11,14 @@ from periplus.errors import BadInput
 from periplus.parse.formats.thumbnail import is_thumbnail
 from periplus.parse.sandbox.page_validation import check_page
 from periplus.parse.sandbox.parse_job import FRAME, MAX_REPLY, MEMORY_FAULT, ParseJob, ParseReply, WorkerReady
+from periplus.typed_decoding import msgpack_decoder
 
 __all__ = ["Ticket", "WorkerChannel"]
 
 _CHUNK: Final = 1 << 20
 _NEARLY: Final = 0.7
-_REPLIES: Final = msgspec.msgpack.Decoder(ParseReply)
-_READY: Final = msgspec.msgpack.Decoder(WorkerReady)
+_REPLIES: Final = msgpack_decoder(ParseReply)
+_READY: Final = msgpack_decoder(WorkerReady)
 
 
 class Ticket(msgspec.Struct):

@@ -20,6 +20,7 @@ from periplus.files import decode_json, disk_errors, encode_json, make_folder, r
 from periplus.index import Index
 from periplus.result_rules import RuleStore
 from periplus.settings import Settings
+from periplus.typed_decoding import convert_to
 
 __all__ = [
     "Snapshot",
@@ -222,7 +223,7 @@ def snapshot_settings(snapshot: Snapshot, settings: Settings) -> Settings:
         stored = snapshot.settings.get(section, {})
         known = {name: value for name, value in stored.items() if name in current.__struct_fields__}
         try:
-            changes[section] = msgspec.convert(msgspec.to_builtins(current) | known, type(current))
+            changes[section] = convert_to(msgspec.to_builtins(current) | known, type(current))
         except msgspec.ValidationError as error:
             raise NothingHere(f"The settings of snapshot '{snapshot.name}' cannot be used: {error}.") from None
     return msgspec.structs.replace(settings, **changes)

@@ -28,6 +28,7 @@ from periplus.serve.search_executor import SearchExecutor
 from periplus.serve.search_request import parse_page_request, parse_parameters
 from periplus.serve.server_metrics import BUCKETS, Metrics, MetricsSnapshot
 from periplus.serve.workers.blocking_calls import call_in_thread
+from periplus.typed_decoding import convert_to
 
 __all__ = ["AdminHandlers"]
 
@@ -245,7 +246,7 @@ def _limits(form: Mapping[str, str]) -> CrawlLimits:
     if form.get("recrawl"):
         given["recrawl"] = True
     try:
-        return msgspec.convert(given, CrawlLimits, strict=False)
+        return convert_to(given, CrawlLimits, strict=False)
     except msgspec.ValidationError as error:
         raise BadInput(f"A limit is invalid: {str(error)[:200]}.") from None
 

@@ -14,6 +14,8 @@ from urllib.parse import quote
 import msgspec
 from starlette.exceptions import HTTPException
 
+from periplus.typed_decoding import parse_json
+
 __all__ = ["MAX_NAME_LENGTH", "Geocoder", "Location", "clean_name", "parse_locations"]
 
 MAX_NAME_LENGTH: Final = 80
@@ -53,7 +55,7 @@ def clean_name(text: str) -> str:
 def parse_locations(body: bytes) -> Location | None:
     """Return the first location of a response, None if it has none; raise `ValueError` for an invalid response."""
     try:
-        results = msgspec.json.decode(body, type=_Response).results
+        results = parse_json(body, _Response).results
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError("not a response of a geocoding service") from error
     if not results:

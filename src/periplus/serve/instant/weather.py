@@ -24,6 +24,7 @@ from periplus.serve.request_bodies import json_response
 from periplus.serve.search_request import parse_parameters
 from periplus.serve.workers.blocking_calls import call_in_thread
 from periplus.settings import ServeSettings
+from periplus.typed_decoding import parse_json
 
 __all__ = ["Weather", "WeatherQuery", "WeatherService", "parse_weather", "parse_weather_query"]
 
@@ -109,7 +110,7 @@ def parse_weather_query(words: str, by_name: bool) -> WeatherQuery | None:
 def parse_weather(body: bytes) -> Weather | None:
     """Return the weather in a response of the service, None if it is invalid."""
     try:
-        current = msgspec.json.decode(body, type=_Response).current
+        current = parse_json(body, _Response).current
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     if not -100 <= current.temperature_2m <= 70:

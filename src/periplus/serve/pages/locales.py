@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from periplus.serve.pages import number_formats
+from periplus.typed_decoding import convert_to
 
 __all__ = ["LOCALES", "Locale", "choose_locale", "load_locale", "preferred_locale"]
 
@@ -172,7 +173,7 @@ def load_locale(code: str) -> Locale:
     if code not in LOCALES:
         return load_locale("en")
     path = _FOLDER / f"{code}.toml"
-    catalog = msgspec.convert(tomllib.loads(path.read_text("utf-8")), _Catalog) if path.exists() else _Catalog()
+    catalog = convert_to(tomllib.loads(path.read_text("utf-8")), _Catalog) if path.exists() else _Catalog()
     return Locale(code, catalog)
 
 

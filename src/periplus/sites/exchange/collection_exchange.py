@@ -24,6 +24,7 @@ from periplus.sites.messaging.exchange_policy import ExchangePolicy
 from periplus.sites.site_data import DataStore
 from periplus.sites.site_node import SiteNode
 from periplus.text import LANGUAGES
+from periplus.typed_decoding import parse_json
 
 __all__ = ["COLLECTION", "COLLECTION_PART", "CollectionExchange", "read_collection"]
 
@@ -144,7 +145,7 @@ def _decode(body: bytes) -> BuildStatistics:
     if len(body) > _MAX_BYTES:
         raise BadInput("The collection statistics are too large.")
     try:
-        statistics = msgspec.json.decode(body, type=BuildStatistics)
+        statistics = parse_json(body, BuildStatistics)
     except msgspec.MsgspecError as error:
         raise BadInput("The collection statistics are not readable.") from error
     statistics.check()

@@ -19,6 +19,7 @@ import msgspec
 
 from periplus.errors import BadInput, SiteUnreachable
 from periplus.sites.messaging.transport import Transport
+from periplus.typed_decoding import parse_json, parse_msgpack
 
 __all__ = ["ContentExchange", "SharedContent"]
 
@@ -138,7 +139,7 @@ class ContentExchange:
     def _answer(self, sender: str, body: bytes) -> bytes:
         """Return a part of content of this site, or b'' if it has none: it does not ask others in turn."""
         try:
-            question = msgspec.msgpack.decode(body[:1024], type=_Question)
+            question = parse_msgpack(body[:1024], _Question)
         except msgspec.MsgspecError as error:
             raise BadInput("A request for content is not readable.") from error
         found = self._read(question.id) if _ID.fullmatch(question.id) else None
@@ -152,14 +153,14 @@ class ContentExchange:
 def _decode_part(body: bytes) -> _Part | None:
     """Return a part that a site has sent; None if it has no such content, or sends something else."""
     try:
-        return msgspec.msgpack.decode(body, type=_Part) if body else None
+        return parse_msgpack(body, _Part) if body else None
     except msgspec.MsgspecError:
         return None
 
 
 def _decode_metadata(body: bytes) -> dict[str, Any] | None:
     try:
-        found = msgspec.json.decode(body, type=dict[str, Any]) if len(body) <= _MAX_METADATA_BYTES else None
+        found = parse_json(body, dict[str, Any]) if len(body) <= _MAX_METADATA_BYTES else None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     return found

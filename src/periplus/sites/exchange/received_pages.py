@@ -17,6 +17,7 @@ from periplus.records import FetchRecord, Outcome
 from periplus.settings import StoreSettings
 from periplus.sites.messaging.batches import Batch, PageItem
 from periplus.store import RECEIVED_SHARD, PageStore, compress, decompress, parse_record, shard_folder
+from periplus.typed_decoding import parse_msgpack
 from periplus.url import parse_address
 
 __all__ = ["ReceivedPages", "decode_page", "decode_pages", "encode_page"]
@@ -58,7 +59,7 @@ def _decode(item: PageItem, most: int) -> tuple[FetchRecord, bytes, int]:
     try:
         body = decompress(item.record, min(_MAX_RECORD, most))
         response = decompress(item.response, min(_MAX_RESPONSE, most - len(body))) if item.response else b""
-        record = msgspec.msgpack.decode(body, type=FetchRecord)
+        record = parse_msgpack(body, FetchRecord)
         address = parse_address(record.url)
     except (CorruptFile, msgspec.MsgspecError, UnicodeDecodeError, BadUrl, RecursionError) as error:
         raise BadBatch(f"A page is not readable: {error}.") from error

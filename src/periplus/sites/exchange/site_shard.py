@@ -30,6 +30,7 @@ from periplus.hashing import fingerprint
 from periplus.records import Address, FetchRequest, VisitReport
 from periplus.sites.messaging.batches import Batch, UrlItem
 from periplus.sites.messaging.outbox import Outbox
+from periplus.typed_decoding import parse_msgpack
 from periplus.url import parse_address
 
 __all__ = ["HostOwners", "ReceivedUrls", "SiteShard", "read_received_urls"]
@@ -109,7 +110,7 @@ def read_received_urls(path: Path) -> list[UrlItem]:
     if magic != _MAGIC or version != _VERSION or fingerprint(body) != checksum:
         return []
     with contextlib.suppress(msgspec.MsgspecError):
-        return msgspec.msgpack.decode(body, type=list[UrlItem])
+        return parse_msgpack(body, list[UrlItem])
     return []
 
 

@@ -19,6 +19,7 @@ from periplus.records import VisitReport
 from periplus.sites.messaging.site_keys import SiteKey, is_signed_by
 from periplus.sites.site_topology import SINKS, SiteTopology
 from periplus.store import compress, decompress
+from periplus.typed_decoding import parse_msgpack
 
 __all__ = [
     "ITEM_TYPES",
@@ -141,7 +142,7 @@ def read_header(data: bytes) -> BatchHeader:
     if length > _MAX_HEADER or _PREFIX.size + length + _SIGNATURE_BYTES > len(data):
         raise BadBatch("The header of a batch is cut off.")
     try:
-        return msgspec.msgpack.decode(data[_PREFIX.size : _PREFIX.size + length], type=BatchHeader)
+        return parse_msgpack(data[_PREFIX.size : _PREFIX.size + length], BatchHeader)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise BadBatch(f"The header of a batch is not readable: {error}.") from error
 
@@ -172,7 +173,7 @@ def decode_batch(data: bytes, topology: SiteTopology, receiver: str, max_bytes: 
 def _decode_items(header: BatchHeader, packed: bytes) -> list[Any]:
     try:
         body = decompress(packed, header.size)
-        items: list[Any] = msgspec.msgpack.decode(body, type=_LIST_TYPES[header.sink])
+        items: list[Any] = parse_msgpack(body, _LIST_TYPES[header.sink])
     except (CorruptFile, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BadBatch(f"A batch of {header.sender} for {header.sink} is not readable: {error}.") from error
     if len(items) != header.count:

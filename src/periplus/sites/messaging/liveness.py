@@ -9,6 +9,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from periplus.typed_decoding import parse_msgpack
+
 __all__ = ["DataVersion", "LivenessTable", "SiteAnnouncement", "SiteState", "decode_announcement"]
 
 _MAX_BYTES: Final = 64 << 10
@@ -69,7 +71,7 @@ def decode_announcement(data: bytes) -> SiteAnnouncement | None:
     if len(data) > _MAX_BYTES:
         return None
     try:
-        announcement = msgspec.msgpack.decode(data, type=SiteAnnouncement)
+        announcement = parse_msgpack(data, SiteAnnouncement)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     tables = (announcement.services, announcement.data, announcement.round_trips)

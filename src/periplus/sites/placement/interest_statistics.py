@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.errors import BadInput
+from periplus.typed_decoding import parse_msgpack
 
 __all__ = [
     "MAX_CODES",
@@ -88,7 +89,7 @@ def decode_interests(data: bytes, sender: str) -> SiteInterests:
     if len(data) > MAX_INTEREST_BYTES:
         raise BadInput(f"The statistics of {sender} have {len(data):,} bytes; {MAX_INTEREST_BYTES:,} are allowed.")
     try:
-        interests = msgspec.msgpack.decode(data, type=SiteInterests)
+        interests = parse_msgpack(data, SiteInterests)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BadInput(f"The statistics of {sender} cannot be read: {error}.") from None
     fault = _find_fault(interests, sender)
