@@ -28,7 +28,8 @@ def tiny_plan() -> match.Plan:
     flat, wide = np.zeros(1, np.int32), np.zeros((1, 1), np.int32)
     numbers = (1, 1, np.uint64(1 << 63), 0.5, 0.5)
     place, given = np.zeros((1, 8), np.int64), np.zeros((0, 1), np.uint64)
-    return match.Plan(place, flat.astype(np.float32), wide, wide, wide, wide, flat, given, *numbers, given[:, 0], 1)
+    tables = (place, flat.astype(np.float32), wide, wide, wide, wide, flat, given)
+    return match.Plan(*tables, *numbers, given[:, 0], 1, given, 1)
 
 
 @pytest.mark.skipif(bool(config.DISABLE_JIT), reason="there are no addresses without compiling")

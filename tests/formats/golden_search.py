@@ -1,8 +1,10 @@
 """Graph, index, embeddings, exports and learned models, as golden files."""
 
+import itertools
 import shutil
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -15,8 +17,9 @@ from periplus.embeddings import embed_index
 from periplus.embeddings.embedding_log import LOG_NAME, EmbeddingLog, find_log_faults
 from periplus.embeddings.vector_file import FOLDER, PassageVectors, read_vectors
 from periplus.graph import Backlinks, Graph, build_graph, learn_synonyms, read_synonyms
-from periplus.index import Index, LiveIndex, build_index, check_index, export_index
+from periplus.index import Index, LiveIndex, build_index, check_index, export_index, find_pair_sets
 from periplus.index.index_manifest import read_deleted
+from periplus.index.word_pairs import pair_lists
 from periplus.query import Synonyms
 from periplus.rank import FEATURES, list_models, save_model
 from periplus.rank.kernels.trees import Trees
@@ -109,6 +112,28 @@ def read_segments(folder: Path) -> Any:
         "text": index.segments[0].text(0).decode(),
         "files": sorted(path.name for path in (folder / "index" / index.segments[0].name).iterdir()),
         "waiting": _take_up_journal(folder / "index"),
+    }
+
+
+def write_pair_lists(folder: Path) -> None:
+    """Write an index whose segment lists frequent word pairs, for which others are too small."""
+    texts = ("the old harbour", "the harbour of the old chart", "chart of the harbour")
+    visits = [made_visit(f"http://many.test/{n}", "", texts[n % 3]) for n in range(600)]
+    with patch.object(pair_lists, "MIN_DOCUMENTS", 1), patch.object(pair_lists, "_BUDGET", 10.0):
+        build_index(visits, folder / "index", IndexSettings())
+
+
+def read_pair_lists(folder: Path) -> Any:
+    """Return how many documents each pair has, and which of the first block."""
+    segment = Index.open(folder / "index").segments[0]
+    words = [b"the", b"old", b"harbour", b"of", b"chart"]
+    pairs = list(itertools.permutations(range(len(words)), 2))
+    rows, sets = find_pair_sets(segment, segment.find_terms(words), pairs)
+    named = {f"{words[a].decode()} {words[b].decode()}": row for (a, b), row in zip(pairs, rows, strict=True)}
+    return {
+        "faults": check_index(folder / "index"),
+        "counts": {name: int(np.bitwise_count(sets[row]).sum()) if row >= 0 else -1 for name, row in named.items()},
+        "first": {name: plain(sets[row][:1]) for name, row in named.items() if row >= 0},
     }
 
 
@@ -207,6 +232,13 @@ FORMATS = (
         write_segments,
         read_segments,
         tolerant=("index/journal-*", "index/feeds.log"),
+        unnumbered=("index/*.arrays", "index/feeds.log"),
+    ),
+    GoldenFormat(
+        "word-pairs",
+        write_pair_lists,
+        read_pair_lists,
+        tolerant=("index/feeds.log",),
         unnumbered=("index/*.arrays", "index/feeds.log"),
     ),
     GoldenFormat("export", write_export, read_export, unread=("terms.jsonl", "terms.jsonl.zst")),

@@ -83,7 +83,8 @@ def test_plans_are_laid_out_as_lists_say(index: Index) -> None:
         assert [row[2] >= 0 for row in laid.leaves.tolist()] == [leaf.languages is not None for leaf in plan.leaves]
         assert [tuple(row) for row in laid.program.tolist()] == list(plan.program)
         assert [row[2:] for row in laid.phrases.tolist()] == [[phrase.reach, 255] for phrase in plan.phrases]
-        assert [tuple(row) for row in laid.words.tolist()] == naive.words(plan, often)
+        assert [tuple(row) for row in laid.words.tolist()] == [(*word, -1) for word in naive.words(plan, often)]
+        assert laid.paired == 0
         assert laid.order.tolist() == naive.order(plan, often)
         assert laid.shape == naive.shape(plan)
         assert int(laid.required) == sum(1 << leaf for leaf in naive.required(plan))

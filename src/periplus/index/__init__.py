@@ -47,6 +47,7 @@ from periplus.index.vocabulary.completions import LINK_TEXT_FLAG, squeeze_site_n
 from periplus.index.vocabulary.name_lookup import NamedDocument, discount_titles, find_named_documents, select_named
 from periplus.index.vocabulary.spelling_dictionary import SpellingCandidate, SpellingDictionary
 from periplus.index.vocabulary.title_keys import title_key
+from periplus.index.word_pairs.pair_lists import find_pair_sets
 
 if TYPE_CHECKING:
     from periplus.index.builder.document_batches import DocumentSignals
@@ -98,6 +99,7 @@ __all__ = [
     "documents_with",
     "export_index",
     "find_named_documents",
+    "find_pair_sets",
     "folder_statistics",
     "gather_build_statistics",
     "index_tail_faults",

@@ -34,7 +34,7 @@ from periplus.store import decompress
 __all__ = ["PARTS", "Segment", "TermEntry"]
 
 PARTS: Final = ("lexicon", "postings", "documents", "text")
-OPTIONAL_PARTS: Final = ("words", "extras", "static_vectors", "names", "own_fields")
+OPTIONAL_PARTS: Final = ("words", "extras", "static_vectors", "names", "own_fields", "word_pairs")
 """Parts that a segment may lack."""
 _DEFAULTS: Final = {"analysis": np.zeros(1, np.uint8)}
 """Columns that segments of earlier versions lack, and the value that they stand for."""

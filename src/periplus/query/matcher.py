@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import pointers
-from periplus.index import Index, Segment
+from periplus.index import Index, Segment, find_pair_sets
 from periplus.query.filter_sets import given_sets
 from periplus.query.forms.term_forms import Restriction, restricted_blocks
 from periplus.query.kernels import match, plan_layout
@@ -112,6 +112,7 @@ def _merge(found: list[match.MatchResult], k: int, *, partial: bool) -> Candidat
 
 
 _NO_INTS: Final = np.zeros(0, np.int32)
+_NO_SETS: Final = np.zeros((0, 1), np.uint64)
 
 
 class SegmentPlan(NamedTuple):
@@ -144,20 +145,42 @@ def plan_segment(segment: Segment, prepared: QueryPlan, given: npt.NDArray[np.ui
     for phrase in phrases:
         tables += (words, words + len(phrase.leaves), phrase.reach, phrase.fields)
         words += len(phrase.leaves)
+    places = prepared.leaf_places(segment)
+    pair_rows, pairs = _find_pairs(segment, prepared, places)
     for phrase in phrases:
-        for pair in enumerate(phrase.leaves):
-            tables += pair[::-1]
+        for offset, leaf in enumerate(phrase.leaves):
+            tables += (leaf, offset, pair_rows.pop(0) if pair_rows else -1)
     weights = [leaf.weight for leaf in leaves]
     weights += (prepared.scoring.static_weight, prepared.bonus)
     sizes = (len(leaves), len(program), len(phrases), words, prepared.groups)
     held = (
-        prepared.leaf_places(segment),
+        places,
         sets,
         np.array(tables, np.int32),
         np.empty(plan_layout.room_for(len(leaves), len(program), words), np.int64),
+        pairs,
     )
-    plan_layout.lay_out(*held[:3], sizes, np.array(weights, np.float64), EVERYWHERE, bool(prepared.synonyms), held[3])
+    fixed = np.array(weights, np.float64), EVERYWHERE, bool(prepared.synonyms)
+    plan_layout.lay_out(*held[:3], sizes, *fixed, *held[3:])
     return SegmentPlan(held[3][: plan_layout.ADDRESSES], len(leaves), len(program), len(phrases), held)
+
+
+def _find_pairs(
+    segment: Segment, prepared: QueryPlan, places: npt.NDArray[np.int64]
+) -> tuple[list[int], npt.NDArray[np.uint64]]:
+    """Return the rows of the sets of word pairs, by word of a phrase: of it and the next, -1 for none; and the sets."""
+    if not prepared.phrases or "word_pairs" not in segment.files:
+        return [], _NO_SETS
+    numbers: list[int] = []
+    pairs: list[tuple[int, int]] = []
+    for phrase in prepared.phrases:
+        follows = phrase.reach == 0 and phrase.fields == EVERYWHERE
+        for pair in itertools.pairwise(phrase.leaves) if follows else ():
+            numbers.append(len(pairs))
+            pairs.append(pair)
+        numbers += [-1] * (1 if follows else len(phrase.leaves))
+    rows, sets = find_pair_sets(segment, places, pairs)
+    return [rows[number] if number >= 0 else -1 for number in numbers], sets
 
 
 def _find_sets(

@@ -156,6 +156,7 @@ FILE_KINDS: Final = (
     FileKind(
         "index", "index/seg-*/static_vectors.arrays", _ARRAYS, "when served", _REBUILT, is_arrays("static_vectors")
     ),
+    FileKind("index", "index/seg-*/word_pairs.arrays", _ARRAYS, "when served", _REBUILT, is_arrays("word_pairs")),
     FileKind("index", "index/seg-*/own_fields.arrays", _ARRAYS, "when served", _REBUILT, is_arrays("own_fields")),
     FileKind("index", "index/dead-*.arrays", _ARRAYS, _READ, _REBUILT, is_arrays("dead")),
     FileKind("index", "index/news-*.arrays", _ARRAYS, _READ, _REBUILT, is_arrays("news")),

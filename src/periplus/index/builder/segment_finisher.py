@@ -34,6 +34,7 @@ from periplus.index.vocabulary.name_table import write_names
 from periplus.index.vocabulary.surface_forms import SAMPLE_TOKENS, VocabularyStatistics, count_vocabulary
 from periplus.index.vocabulary.title_keys import title_keys
 from periplus.index.vocabulary.words_file import write_words
+from periplus.index.word_pairs.pair_lists import write_word_pairs
 from periplus.score import PageScorer
 from periplus.settings import IndexSettings
 
@@ -104,6 +105,7 @@ def finish_segment(
     builder.release_documents()
     trim_heap()
     write_names(folder, *((_LIVE_NAMES,) if live else ()))  # It reads what is written, and takes memory itself.
+    write_word_pairs(folder)
     with disk_errors(folder):
         sync_folder(folder.parent)
     return count

@@ -26,6 +26,7 @@ from periplus.index.segment import Segment
 from periplus.index.static_vectors import merge_static_vectors
 from periplus.index.vocabulary.name_table import write_names
 from periplus.index.vocabulary.words_file import merge_words
+from periplus.index.word_pairs.pair_lists import write_word_pairs
 from periplus.settings import IndexSettings
 
 __all__ = ["BYTES_PER_DOCUMENT", "SegmentSize", "choose_merge", "max_merged_documents", "merge_segments", "read_terms"]
@@ -94,6 +95,7 @@ def merge_segments(folder: Path, segments: Sequence[Segment], settings: IndexSet
     own_order = (first[merged.segments] + merged.numbers)[merged.order]
     own_fields = [segment.own_fields for segment in segments]
     merge_own_fields(folder, own_fields, merged.maps, own_order, read_schema(folder.parent))
+    write_word_pairs(folder)
     with disk_errors(folder):
         sync_folder(folder.parent)
     return merged.maps

@@ -46,6 +46,7 @@ _TYPES: Final[dict[str, dict[str, str]]] = {
         **{"name_key": "<u8", "name_document": "<i4", "name_kind": "|u1", "name_weight": "|u1"},
         "mentions": "<i4",
     },
+    "word_pairs": {"pair_key": "<u4", "list_start": "<i8", "lists": "|u1"},
     "own_fields": {"source": "|u1", "source_start": "<i8", "content": "<u8"},
     "extras": {"news": "<u4", "media_document": "<u4", "media_start": "<u8", "media": "|u1"},
 }
@@ -238,6 +239,12 @@ def _check_names(file: ArrayFile, documents: int) -> None:
     _require(file, "mentions", len(mentions) == documents and bool((mentions >= 0).all()))
 
 
+def _check_word_pairs(file: ArrayFile, documents: int) -> None:
+    keys, start, lists = file["pair_key"], file["list_start"], file["lists"]
+    _require(file, "pair_key", bool((keys[1:] > keys[:-1]).all()))
+    _require(file, "list_start", len(start) == len(keys) + 1 and offsets.are_offsets(start, len(lists), False))
+
+
 _CHECKS: Final[dict[str, Callable[[ArrayFile, int], None]]] = {
     "documents": _check_documents,
     "postings": _check_postings,
@@ -247,5 +254,6 @@ _CHECKS: Final[dict[str, Callable[[ArrayFile, int], None]]] = {
     "extras": _check_extras,
     "static_vectors": _check_static_vectors,
     "names": _check_names,
+    "word_pairs": _check_word_pairs,
     "own_fields": lambda file, documents: check_own_fields(file, documents, functools.partial(damaged_array, file)),
 }

@@ -29,6 +29,8 @@ def may_match(plan: Plan, block: int, have: Any, stack: Any) -> bool:  # pragma:
             every = _ONE
             for word in range(plan.phrases[argument, 0], plan.phrases[argument, 1]):
                 every &= have >> np.uint64(plan.words[word, 0])
+                if plan.words[word, 2] >= 0:
+                    every &= np.uint64(plan.pairs[plan.words[word, 2], block] != 0)
             stack[top] = every
             top += 1
         elif operation == ALL:
@@ -48,14 +50,30 @@ def may_match(plan: Plan, block: int, have: Any, stack: Any) -> bool:  # pragma:
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _with_phrase(
-    lists: PostingsReader, plan: Plan, scratch: Scratch, phrase: int, block: int, allowed: Any, least: Any
+    lists: PostingsReader,
+    plan: Plan,
+    scratch: Scratch,
+    phrase: int,
+    block: int,
+    allowed: Any,
+    least: Any,
+    positions: bool,
 ) -> Any:  # pragma: no cover - compiled
-    """Return the documents of the open block that have a phrase; those that score below `least` are skipped."""
+    """Return the documents of the open block that have a phrase; those that score below `least` are skipped.
+
+    Without positions, those that may have it, as far as pairs of words tell.
+    """
+    is_known = False
     for word in range(plan.phrases[phrase, 0], plan.phrases[phrase, 1]):
         leaf = plan.words[word, 0]
         scratch.spots[leaf, 2], scratch.spots[leaf, 3] = -1, -1
         if plan.shape != QUOTE:
             allowed &= scratch.sets[0, leaf]
+        if plan.words[word, 2] >= 0:
+            allowed &= plan.pairs[plan.words[word, 2], block]
+            is_known = True
+    if not positions or (is_known and plan.phrases[phrase, 1] - plan.phrases[phrase, 0] == 2):
+        return allowed
     result = np.uint64(0)
     while allowed:
         offset = lowest_bit(allowed)
@@ -75,9 +93,12 @@ def _with_phrase(
 
 @njit(cache=True, nogil=True, forceinline=True)
 def run_program(
-    lists: PostingsReader, plan: Plan, scratch: Scratch, block: int, allowed: Any, least: Any
+    lists: PostingsReader, plan: Plan, scratch: Scratch, block: int, allowed: Any, least: Any, positions: bool
 ) -> Any:  # pragma: no cover - compiled
-    """Run the program on one open block; give the set of documents that match, within `allowed`."""
+    """Run the program on one open block; give the set of documents that match, within `allowed`.
+
+    positions: whether those of phrases are read; without them, a phrase is what pairs of words tell of it.
+    """
     stack = scratch.sets[1]
     top = 0
     scratch.progress[WORK] += len(plan.program)
@@ -87,7 +108,7 @@ def run_program(
             stack[top] = scratch.sets[0, argument]
             top += 1
         elif operation == PHRASE:
-            stack[top] = _with_phrase(lists, plan, scratch, argument, block, allowed, least)
+            stack[top] = _with_phrase(lists, plan, scratch, argument, block, allowed, least, positions)
             top += 1
         elif operation == ALL:
             stack[top] = allowed

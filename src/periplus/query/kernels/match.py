@@ -25,6 +25,7 @@ from periplus.query.kernels.block_scores import has_all, open_block, read_sets, 
 from periplus.query.kernels.boolean_program import may_match, run_program
 from periplus.query.kernels.plan import (
     ALL,
+    ALL_PAIRED,
     AND,
     EVERY,
     EVERY_DOCUMENT,
@@ -36,6 +37,7 @@ from periplus.query.kernels.plan import (
     PHRASE,
     QUOTE,
     SOME,
+    SOME_PAIRED,
     WITHOUT,
     WORK,
     WORK_LIMIT,
@@ -113,12 +115,18 @@ def _match_simple(
     lists: PostingsReader, plan: Plan, scratch: Scratch, block: int, least: Any, counts: bool, scores: bool
 ) -> tuple[Any, Any]:  # pragma: no cover - compiled
     """Do what `find_matching` does for a simple plan: by sets of documents, before any score."""
+    if plan.paired and not may_match(plan, block, scratch.have[block], scratch.sets[1]):
+        return np.uint64(0), np.uint64(0)
     possible = read_sets(lists, plan, scratch, block)
-    phrases = plan.shape == MIXED and len(plan.phrases) > 0
+    phrases, known = plan.shape == MIXED and len(plan.phrases) > 0, False
     if plan.shape == MIXED:
         possible = has_all(plan, scratch, possible)
-        if possible and (not phrases or counts or least <= 0):
-            possible = run_program(lists, plan, scratch, block, possible, np.float32(-1))
+        if possible and phrases and plan.paired:
+            possible = run_program(lists, plan, scratch, block, possible, np.float32(-1), False)
+            if plan.paired == ALL_PAIRED:
+                phrases, known = False, True
+        if possible and not known and (not phrases or counts or least <= 0):
+            possible = run_program(lists, plan, scratch, block, possible, np.float32(-1), True)
             phrases = False
     if not possible or not scores:
         return possible, np.uint64(0)
@@ -129,7 +137,7 @@ def _match_simple(
         chosen = score_sets(lists, plan, scratch, block, chosen, least, most)
     if phrases:
         if chosen:
-            chosen = run_program(lists, plan, scratch, block, chosen, least)
+            chosen = run_program(lists, plan, scratch, block, chosen, least, True)
         possible = chosen
     return possible, chosen
 
@@ -153,10 +161,14 @@ def find_matching(
         return np.uint64(0), np.uint64(0)
     possible = scratch.common[0, block] if plan.required and len(plan.clauses) == 0 else lists.live[block]
     # With nothing to be left out by its score, a phrase is looked at first: few documents will have it.
-    early = plan.shape == QUOTE and least <= 0
+    early = plan.shape == QUOTE and (least <= 0 or plan.paired == ALL_PAIRED)
+    if possible and plan.shape == QUOTE and plan.paired == SOME_PAIRED:
+        possible = run_program(lists, plan, scratch, block, possible, np.float32(-1), False)
     for turn in range(2):
         if possible and (turn == 0) == early:
-            possible = run_program(lists, plan, scratch, block, possible, least) if plan.shape >= QUOTE else possible
+            possible = (
+                run_program(lists, plan, scratch, block, possible, least, True) if plan.shape >= QUOTE else possible
+            )
         elif possible:
             possible = open_block(lists, plan, scratch, block, possible, least)
     return possible, possible
@@ -276,7 +288,7 @@ def warm() -> None:
         np.array([[255, 0, -1]], np.int32),
         np.array([[LEAF, 0], [PHRASE, 0], [AND, 0]], np.int32),
         np.array([[0, 1, 0, 255]], np.int32),
-        np.zeros((1, 2), np.int32),
+        np.array([[0, 0, -1]], np.int32),
         np.zeros(1, np.int32),
         np.zeros((0, 1), np.uint64),
         MIXED,
@@ -286,6 +298,8 @@ def warm() -> None:
         0.5,
         np.ones(1, np.uint64),
         1,
+        np.zeros((0, 1), np.uint64),
+        0,
     )
     scratch = pin(make_scratch(1, 1, 3, True, 10))
     match(pin(make_tiny_postings()), pin(plan), scratch, 10, 10)

@@ -46,7 +46,7 @@ def warm() -> None:
         np.array([[255, 0, -1]], np.int32),
         np.array([[LEAF, 0]], np.int32),
         np.zeros((0, 4), np.int32),
-        np.zeros((0, 2), np.int32),
+        np.zeros((0, 3), np.int32),
         np.zeros(1, np.int32),
         np.zeros((0, 1), np.uint64),
         MIXED,
@@ -56,6 +56,8 @@ def warm() -> None:
         0.5,
         np.ones(1, np.uint64),
         1,
+        np.zeros((0, 1), np.uint64),
+        0,
     )
     lists, laid_out, scratch = pin(make_tiny_postings()), pin(plan), pin(make_scratch(1, 1, 3, True, 10))
     mark_matching(lists.addresses, laid_out.addresses, scratch.addresses, 100, np.zeros(1, np.uint64))

@@ -22,6 +22,7 @@ from periplus.index.kernels.term_dictionary import (
 
 __all__ = [
     "ALL",
+    "ALL_PAIRED",
     "AND",
     "EVERY",
     "EVERY_DOCUMENT",
@@ -38,6 +39,7 @@ __all__ = [
     "PROGRESS",
     "QUOTE",
     "SOME",
+    "SOME_PAIRED",
     "WITHOUT",
     "WORK",
     "WORK_LIMIT",
@@ -56,6 +58,8 @@ SOME, EVERY, QUOTE, MIXED = 0, 1, 2, 3
 """Shapes of a program: any of the leaves, all of them, one phrase, or something that must be run step by step."""
 EVERY_DOCUMENT = 2
 """Value of `Plan.simple`."""
+SOME_PAIRED, ALL_PAIRED = 1, 2
+"""Values of `Plan.paired`."""
 LEAF_FIELDS, LEAF_GROUP, LEAF_DOCUMENTS = 0, 1, 2
 """Columns of `Plan.leaves`."""
 MAX_LEAVES = 64
@@ -85,7 +89,7 @@ class Plan(NamedTuple):
     """By phrase: where its words begin and end in `words`; 0 for words one after the other, else how far each may be
     from the next, in any order; the fields it may be in, as a mask."""
     words: npt.NDArray[np.int32]
-    """Words of phrases: leaf, place in the phrase."""
+    """Words of phrases: leaf, place in the phrase, and the row of `pairs` of it and the next word, or -1."""
     order: npt.NDArray[np.int32]
     """Leaves in the order in which they are looked at: required ones first, the rarest of them before others."""
     given: npt.NDArray[np.uint64]
@@ -102,6 +106,10 @@ class Plan(NamedTuple):
     simple: int
     """1 if the leaves count in all fields: then the documents of a block that match are those of its sets;
     EVERY_DOCUMENT if they count in all documents, too."""
+    pairs: npt.NDArray[np.uint64]
+    """By pair of words that follow each other, and block: the documents that have it."""
+    paired: int
+    """SOME_PAIRED if `pairs` tell what cannot match before positions are read, ALL_PAIRED if they tell all of it."""
 
 
 class Scratch(NamedTuple):
@@ -179,6 +187,8 @@ def get_plan(addresses: Any) -> Plan:  # pragma: no cover - compiled
         scalar(addresses, 12, np.float64),
         array_1d(addresses, 13, np.uint64),
         scalar(addresses, 14, np.int64),
+        array_2d(addresses, 15, np.uint64),
+        scalar(addresses, 16, np.int64),
     )
 
 

@@ -15,6 +15,7 @@ from periplus.index.kernels.inversion import MAX_IMPACT
 from periplus.index.kernels.term_dictionary import ENTRY_FREQUENCY
 from periplus.query.kernels.plan import (
     ALL,
+    ALL_PAIRED,
     AND,
     EVERY,
     EVERY_DOCUMENT,
@@ -27,6 +28,8 @@ from periplus.query.kernels.plan import (
     PHRASE,
     QUOTE,
     SOME,
+    SOME_PAIRED,
+    WITHOUT,
     Plan,
 )
 
@@ -171,11 +174,27 @@ def _order_words(place: Any, phrases: Any, words: Any) -> None:  # pragma: no co
         if phrases[phrase, 2]:
             continue
         for word in range(begin + 1, end):
-            leaf, offset, at = words[word, 0], words[word, 1], word
+            leaf, offset, pair, at = words[word, 0], words[word, 1], words[word, 2], word
             while at > begin and place[words[at - 1, 0], ENTRY_FREQUENCY] > place[leaf, ENTRY_FREQUENCY]:
-                words[at, 0], words[at, 1] = words[at - 1, 0], words[at - 1, 1]
+                words[at, 0], words[at, 1], words[at, 2] = words[at - 1, 0], words[at - 1, 1], words[at - 1, 2]
                 at -= 1
-            words[at, 0], words[at, 1] = leaf, offset
+            words[at, 0], words[at, 1], words[at, 2] = leaf, offset, pair
+
+
+@njit(cache=True, nogil=True)
+def _paired(program: Any, phrases: Any, words: Any) -> int:  # pragma: no cover - compiled
+    """Return what pairs tell of phrases: nothing, what cannot match, or (of two words each) all."""
+    known, any_known = True, False
+    for phrase in range(len(phrases)):
+        begin, end = phrases[phrase, 0], phrases[phrase, 1]
+        for word in range(begin, end):
+            any_known |= words[word, 2] >= 0
+        known &= end - begin == 2 and max(words[begin, 2], words[begin + 1, 2]) >= 0
+    if known and any_known:
+        return ALL_PAIRED
+    for step in range(len(program)):  # What cannot match cannot be told of what is left out.
+        any_known &= program[step, 0] != WITHOUT
+    return SOME_PAIRED if any_known else 0
 
 
 @njit(cache=True, nogil=True)
@@ -188,6 +207,7 @@ def lay_out(
     everywhere: int,
     synonyms: bool,
     room: npt.NDArray[np.int64],
+    pairs: npt.NDArray[np.uint64],
 ) -> None:  # pragma: no cover - compiled
     """Write the addresses of a plan to the beginning of `room`; all of these arrays have to stay where they are.
 
@@ -199,12 +219,13 @@ def lay_out(
         everywhere: the mask of all fields
         synonyms: whether some leaves are no part of the program
         room: as many numbers as `room_for` says
+        pairs: as those of `Plan`
     """
     count, steps, phrase_count, word_count, groups = sizes
     ends = (3 * count, 3 * count + 2 * steps, 3 * count + 2 * steps + 4 * phrase_count)
     leaves, program = tables[: ends[0]].reshape(count, 3), tables[ends[0] : ends[1]].reshape(steps, 2)
     phrases = tables[ends[1] : ends[2]].reshape(phrase_count, 4)
-    words = tables[ends[2] : ends[2] + 2 * word_count].reshape(word_count, 2)
+    words = tables[ends[2] : ends[2] + 3 * word_count].reshape(word_count, 3)
     addresses, own = room[:ADDRESSES], room[ADDRESSES : ADDRESSES + count]
     order = room[ADDRESSES + count : ADDRESSES + 2 * count].view(np.int32)[:count]
     spare = room[ADDRESSES + 2 * count :]
@@ -231,7 +252,7 @@ def lay_out(
     _set_array(addresses, 2, at, count, 3)
     _set_array(addresses, 3, at + 4 * ends[0], steps, 2)
     _set_array(addresses, 4, at + 4 * ends[1], phrase_count, 4)
-    _set_array(addresses, 5, at + 4 * ends[2], word_count, 2)
+    _set_array(addresses, 5, at + 4 * ends[2], word_count, 3)
     _set_array(addresses, 6, np.int64(order.ctypes.data), count, 0)
     _set_array(addresses, 7, np.int64(given.ctypes.data), given.shape[0], given.shape[1])
     addresses[FIELD_WIDTH * 8] = shape
@@ -241,6 +262,8 @@ def lay_out(
     addresses.view(np.float64)[FIELD_WIDTH * 12] = weights[count + 1]
     _set_array(addresses, 13, np.int64(masks.ctypes.data), clauses, 0)
     addresses[FIELD_WIDTH * 14] = simple
+    _set_array(addresses, 15, np.int64(pairs.ctypes.data), pairs.shape[0], pairs.shape[1])
+    addresses[FIELD_WIDTH * 16] = _paired(program, phrases, words)
 
 
 def warm() -> None:
@@ -248,4 +271,14 @@ def warm() -> None:
     place = np.array([[1, 0, 1, 0, 0, 0, 0, -1]], np.int64)
     tables = np.array([255, 0, -1, LEAF, 0], np.int32)
     room = np.zeros(room_for(1, 1, 0), np.int64)
-    lay_out(place, np.zeros((0, 1), np.uint64), tables, (1, 1, 0, 0, 0), np.zeros(3), 255, False, room)
+    lay_out(
+        place,
+        np.zeros((0, 1), np.uint64),
+        tables,
+        (1, 1, 0, 0, 0),
+        np.zeros(3),
+        255,
+        False,
+        room,
+        np.zeros((0, 1), np.uint64),
+    )

@@ -1,0 +1,215 @@
+"""Kernels of word pairs: positions of frequent terms, in order, the pairs among them, and lists of their documents."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.accel import njit
+from periplus.index.kernels.positions import read_positions, skip_positions
+from periplus.index.kernels.postings_format import BLOCK, BODY_ONLY, ESCAPED, LONG_BLOCK, SKIP_STEP
+from periplus.index.kernels.postings_reader import (
+    TINY_ENTRY,
+    PostingsReader,
+    enter_block,
+    group_offsets,
+    make_tiny_postings,
+    read_escaped,
+)
+from periplus.index.kernels.term_dictionary import entry_of_row, read_bounded_varint, write_varint
+
+__all__ = [
+    "CURSOR_COLUMNS",
+    "MAX_TERMS",
+    "count_pairs",
+    "expand_list",
+    "gather_positions",
+    "write_lists",
+]
+
+MAX_TERMS = 64
+"""Terms among which pairs are looked for: the number of one takes six bits of a key."""
+CURSOR_HEADER, CURSOR_BLOCK, CURSOR_POSTINGS, CURSOR_POSITIONS = 0, 1, 2, 3
+CURSOR_COLUMNS = 4
+"""Columns of a cursor: the next header of a term, the block before it, where its postings and its positions begin."""
+_TERM_BITS, _POSITION_BITS = 6, 32
+_TERM = MAX_TERMS - 1
+
+
+@njit(cache=True, nogil=True)
+def _gather_block(
+    postings: PostingsReader, at: int, stop: int, position: int, prefix: int, term: int, room: Any, keys: Any, used: int
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Write the keys of one block of a term from `used` on; return how many there are then, -1 if there is no room.
+
+    prefix: number of the block's first document. Returned second is the offset after its positions.
+    """
+    while at < stop:
+        byte = np.int64(postings.stream[at])
+        code, mask = byte >> 6, np.int64(BODY_ONLY)
+        at += 1
+        if code == ESCAPED:
+            mask, _, at = read_escaped(postings.stream, at)
+        size = read_positions(postings.positions, position, code, mask, room)
+        position = skip_positions(postings.positions, position, code, mask)
+        if used + size > len(keys):
+            return -1, position
+        document = (prefix + (byte & (BLOCK - 1))) << (_POSITION_BITS + _TERM_BITS)
+        for n in range(size):
+            keys[used + n] = document | room[n] << _TERM_BITS | term
+        used += size
+    return used, position
+
+
+@njit(cache=True, nogil=True)
+def gather_positions(
+    postings: PostingsReader,
+    entries: npt.NDArray[np.int64],
+    cursors: npt.NDArray[np.int64],
+    first: int,
+    last: int,
+    room: npt.NDArray[np.int64],
+    keys: npt.NDArray[np.int64],
+) -> int:  # pragma: no cover - compiled
+    """Read the positions that terms have in some blocks.
+
+    Parameters
+        postings, entries: the segment, and rows of its dictionary, of terms that are encoded as bitsets
+        cursors: by term, how far it has been read, with the columns CURSOR_*; moved on
+        first, last: the first block, and the one after the last
+        room: for the positions of one term in one document; further ones are left out
+        keys: filled with document (from the first of these blocks on), position and number of the term, by term
+    Returns
+        how many there are; -1 if there is no room for them
+    """
+    stream, used = postings.stream, np.int64(0)
+    for term in range(len(entries)):
+        entry = entry_of_row(entries, term)
+        headers, lengths = entry.begin + 2, entry.begin + 2 + entry.headers
+        n, block = cursors[term, CURSOR_HEADER], cursors[term, CURSOR_BLOCK]
+        at, position = cursors[term, CURSOR_POSTINGS], cursors[term, CURSOR_POSITIONS]
+        if n == 0:
+            block = np.int64(-1)
+            at, position = group_offsets(postings, entry, 0)
+        while n < entry.headers:
+            step = np.int64(stream[headers + n]) & 15
+            length = (np.int64(stream[lengths + (n >> 2)]) >> (2 * (n & 3))) & 3
+            following = block + step + (step != SKIP_STEP)
+            if following >= last:
+                break
+            block = following
+            if step == SKIP_STEP:
+                at += 1
+            else:
+                size = np.int64(stream[at]) + LONG_BLOCK if length == LONG_BLOCK else length
+                at, position = enter_block(postings, entry, n, at, position)
+                prefix = (block - first) * BLOCK
+                used, position = _gather_block(postings, at, at + size + 1, position, prefix, term, room, keys, used)
+                if used < 0:
+                    return -1
+                at += size + 1
+            n += 1
+        cursors[term, CURSOR_HEADER], cursors[term, CURSOR_BLOCK] = n, block
+        cursors[term, CURSOR_POSTINGS], cursors[term, CURSOR_POSITIONS] = at, position
+    return used
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _varint_size(value: int) -> int:  # pragma: no cover - compiled
+    """Return the bytes that a number takes."""
+    size = 1
+    while value >= 128:
+        value >>= 7
+        size += 1
+    return size
+
+
+@njit(cache=True, nogil=True)
+def count_pairs(
+    keys: npt.NDArray[np.int64], first: int, last: npt.NDArray[np.int64], counted: npt.NDArray[np.int64]
+) -> None:  # pragma: no cover - compiled
+    """Count the documents of each pair.
+
+    Parameters
+        keys: as those of `gather_positions`, ascending
+        first: number of the document that is 0 in them
+        last: by both terms, the document that was counted last, -1 at first; written
+        counted: by both terms, documents, and bytes of their list; added to
+    """
+    for i in range(len(keys)):
+        place = keys[i] >> _TERM_BITS
+        n = i + 1
+        while n < len(keys) and keys[n] >> _TERM_BITS <= place + 1:
+            if keys[n] >> _TERM_BITS == place + 1:
+                one, other = keys[i] & _TERM, keys[n] & _TERM
+                document = first + (place >> _POSITION_BITS)
+                if last[one, other] != document:
+                    counted[one, other, 0] += 1
+                    counted[one, other, 1] += _varint_size(document - last[one, other])
+                    last[one, other] = document
+            n += 1
+
+
+@njit(cache=True, nogil=True)
+def write_lists(
+    keys: npt.NDArray[np.int64],
+    first: int,
+    last: npt.NDArray[np.int64],
+    end: npt.NDArray[np.int64],
+    out: npt.NDArray[np.uint8],
+) -> None:  # pragma: no cover - compiled
+    """Write the documents of pairs.
+
+    Parameters
+        keys, first, last: as those of `count_pairs`
+        end: by both terms, where their list ends so far, moved on; -1 for pairs that are not listed
+        out: filled with the steps from document to document
+    """
+    for i in range(len(keys)):
+        place = keys[i] >> _TERM_BITS
+        n = i + 1
+        while n < len(keys) and keys[n] >> _TERM_BITS <= place + 1:
+            if keys[n] >> _TERM_BITS == place + 1:
+                one, other = keys[i] & _TERM, keys[n] & _TERM
+                document = first + (place >> _POSITION_BITS)
+                if end[one, other] >= 0 and last[one, other] != document:
+                    end[one, other] = write_varint(out, end[one, other], document - last[one, other])
+                    last[one, other] = document
+            n += 1
+
+
+@njit(cache=True, nogil=True)
+def expand_list(
+    lists: npt.NDArray[np.uint8], begin: int, end: int, sets: npt.NDArray[np.uint64]
+) -> None:  # pragma: no cover - compiled
+    """Add the documents of a list to sets by block; a damaged list ends where it leads to no document.
+
+    Parameters
+        lists, begin, end: lists of documents, and where that of a pair begins and ends
+        sets: a 64-bit word for each block
+    """
+    document, at = np.int64(-1), np.int64(begin)
+    while at < end:
+        step, at = read_bounded_varint(lists, at, end)
+        if at <= 0 or step <= 0:
+            return
+        document += step
+        if document >> 6 >= len(sets):
+            return
+        sets[document >> 6] |= np.uint64(1) << np.uint64(document & (BLOCK - 1))
+
+
+def warm() -> None:
+    """Compile this module's kernels for the types that production uses."""
+    keys = np.zeros(8, np.int64)
+    entries = np.array([TINY_ENTRY], np.int64)
+    gather_positions(
+        make_tiny_postings(), entries[:0], np.zeros((0, CURSOR_COLUMNS), np.int64), 0, 1, keys, keys.copy()
+    )
+    table = np.full((1, 1), -1, np.int64)
+    count_pairs(keys[:0], 0, table, np.zeros((1, 1, 2), np.int64))
+    lists = np.zeros(8, np.uint8)
+    write_lists(keys[:0], 0, table, table.copy(), lists)
+    for part in (lists, lists.copy()):
+        part.flags.writeable = part is not lists
+        expand_list(part, 0, 0, np.zeros(1, np.uint64))

@@ -1,0 +1,142 @@
+"""Lists of the documents of frequent word pairs: written with a segment, read for phrases.
+
+A pair is two of the most frequent terms of a segment, the second right after the first in any field. All pairs of these
+terms are counted; those that take longest to find by positions are listed, until the budget is used up, also those that
+no document has. Without the file, or a pair in it, phrases are found by positions alone.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.arrays import write_arrays
+from periplus.index.index_manifest import SEGMENT_FORMAT
+from periplus.index.kernels.postings_format import BITSET
+from periplus.index.kernels.term_dictionary import ENTRY_BITSET_ROW, ENTRY_ENCODING, ENTRY_FREQUENCY
+from periplus.index.segment import Segment
+from periplus.index.word_pairs import kernels
+
+__all__ = ["find_pair_sets", "write_word_pairs"]
+
+MIN_DOCUMENTS: Final = 1 << 14
+"""Segments of fewer documents have no lists: their phrases are found in a fraction of a millisecond."""
+_BUDGET: Final = 0.01
+"""Share of the bytes of postings and positions that lists may take."""
+_PAIR_BYTES: Final = 12
+"""What a pair takes besides its list."""
+_ROW_BITS: Final = 16
+_BATCH_BLOCKS: Final = 16
+_MAX_KEYS: Final = 1 << 22
+"""Positions that are in memory at once; a segment with more of them in one block gets no lists."""
+_MAX_POSITIONS: Final = 1 << 16
+"""Positions of a term in a document that are read, as when a phrase is looked for."""
+
+Numbers = npt.NDArray[np.int64]
+
+
+class _FrequentTerms(NamedTuple):
+    """The terms of a segment among which pairs are looked for."""
+
+    segment: Segment
+    entries: Numbers
+
+    def batches(self) -> Iterator[tuple[int, Numbers]]:
+        """Yield the first document of some blocks, and their positions as sorted keys; `OverflowError` if too many."""
+        room, keys = np.empty(_MAX_POSITIONS, np.int64), np.empty(_MAX_KEYS >> 4, np.int64)
+        cursors = np.zeros((len(self.entries), kernels.CURSOR_COLUMNS), np.int64)
+        first, step, blocks = 0, _BATCH_BLOCKS, len(self.segment.live)
+        while first < blocks:
+            last, moved = min(blocks, first + step), cursors.copy()
+            used = kernels.gather_positions(self.segment.postings, self.entries, moved, first, last, room, keys)
+            if used >= 0:
+                yield first * 64, np.sort(keys[:used])
+                first, cursors = last, moved
+            elif len(keys) < _MAX_KEYS:
+                keys = np.empty(2 * len(keys), np.int64)
+            elif step > 1:
+                step = 1
+            else:
+                raise OverflowError
+
+
+def write_word_pairs(folder: Path) -> bool:
+    """Write the file `word_pairs.arrays` of a segment whose other files are written, unless it is a small one."""
+    segment = Segment(folder, verify=False)
+    if segment.documents < MIN_DOCUMENTS:
+        return False
+    try:
+        arrays = _list_pairs(_FrequentTerms(segment, _most_frequent(segment)))
+    except OverflowError:
+        return False
+    write_arrays(folder / "word_pairs.arrays", "word_pairs", arrays, format=SEGMENT_FORMAT)
+    return True
+
+
+def _most_frequent(segment: Segment) -> Numbers:
+    """Return the dictionary rows of the most frequent terms that are encoded as bitsets, in the order of these."""
+    # By first byte: that is how the dictionary is searched.
+    ranges = (segment.frequent_terms(bytes((byte,)), kernels.MAX_TERMS)[0] for byte in range(256))
+    frequent = sorted(((-count, term) for terms in ranges for term, count in terms))[: kernels.MAX_TERMS]
+    rows = segment.find_terms([term for _, term in frequent])
+    rows = rows[(rows[:, ENTRY_ENCODING] == BITSET) & (rows[:, ENTRY_BITSET_ROW] < 1 << _ROW_BITS)]
+    return np.ascontiguousarray(rows[np.argsort(rows[:, ENTRY_BITSET_ROW])])
+
+
+def _list_pairs(terms: _FrequentTerms) -> dict[str, npt.NDArray[np.generic]]:
+    """Return the arrays of the file."""
+    count = len(terms.entries)
+    counted = np.zeros((count, count, 2), np.int64)
+    last = np.full((count, count), -1, np.int64)
+    for first, keys in terms.batches():
+        kernels.count_pairs(keys, first, last, counted)
+    chosen = _choose_pairs(terms, counted)
+    sizes = counted[..., 1].ravel()[chosen]
+    start = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
+    end, last = np.full((2, count, count), -1, np.int64)
+    end.ravel()[chosen] = start[:-1]
+    lists = np.zeros(int(start[-1]), np.uint8)
+    for first, keys in terms.batches():
+        kernels.write_lists(keys, first, last, end, lists)
+    row = terms.entries[:, ENTRY_BITSET_ROW]
+    pair_keys = row[chosen // max(1, count)] << _ROW_BITS | row[chosen % max(1, count)]
+    return {"pair_key": pair_keys.astype(np.uint32), "list_start": start, "lists": lists}
+
+
+def _choose_pairs(terms: _FrequentTerms, counted: Numbers) -> Numbers:
+    """Return which pairs are listed, ascending: those whose terms have most documents in common, within the budget."""
+    postings = terms.segment.postings
+    budget = int(_BUDGET * (postings.stream.nbytes + postings.positions.nbytes))
+    frequency = terms.entries[:, ENTRY_FREQUENCY].astype(np.float64)
+    order = np.argsort(-np.outer(frequency, frequency).ravel(), kind="stable")
+    bytes_used = np.cumsum(counted[..., 1].ravel()[order] + _PAIR_BYTES)
+    return np.sort(order[bytes_used <= budget])
+
+
+def find_pair_sets(
+    segment: Segment, entries: Numbers, pairs: Sequence[tuple[int, int]]
+) -> tuple[list[int], npt.NDArray[np.uint64]]:
+    """Return the row of each pair among the sets, -1 for those that are not listed; and the sets, by row and block.
+
+    entries: rows of the term dictionary; pairs: numbers of two of them each.
+    """
+    file = segment.files.get("word_pairs")
+    rows = [-1] * len(pairs)
+    if file is None:
+        return rows, np.zeros((0, 1), np.uint64)
+    bitset_rows = entries[:, ENTRY_BITSET_ROW].tolist()
+    keys, start = file["pair_key"], file["list_start"]
+    found: dict[int, int] = {}
+    for number, (one, other) in enumerate(pairs):
+        key = bitset_rows[one] << _ROW_BITS | bitset_rows[other]
+        if key < 0:  # One of them is not frequent, or not there.
+            continue
+        at = int(np.searchsorted(keys, np.uint32(key)))
+        if at < len(keys) and int(keys[at]) == key:
+            rows[number] = found.setdefault(at, len(found))
+    sets = np.zeros((len(found), len(segment.live) if found else 1), np.uint64)
+    for at, row in found.items():
+        kernels.expand_list(file["lists"], int(start[at]), int(start[at + 1]), sets[row])
+    return rows, sets
