@@ -1,5 +1,7 @@
 """What all tests share: where the project is, and the shared data beside it."""
 
+import gc
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +38,21 @@ settings.register_profile("plain", deadline=None, derandomize=True)
 settings.register_profile("chance", deadline=None)
 settings.register_profile("few", deadline=None, derandomize=True, max_examples=5, suppress_health_check=HealthCheck)
 settings.load_profile("plain")
+
+
+def pytest_collection_finish() -> None:
+    """Leave thousands of tests and all modules out of every garbage collection from here on."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quick_disk() -> Iterator[None]:
+    """Do not wait for the disk: power is cut in tests/faults, in a process of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        patch.setattr(os, "fdatasync", lambda descriptor: None)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,6 +1,5 @@
 """Storages of both kinds: a folder, and a real object store on loopback."""
 
-import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,14 +9,6 @@ from object_store_server import ObjectStoreServer, run_server
 
 from periplus.settings import StorageSettings
 from periplus.storage import Storage, open_storage
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick_disk() -> Iterator[None]:
-    """Do not wait for the disk: power is cut in tests/faults."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda descriptor: None)
-        yield
 
 
 @pytest.fixture(scope="session")
