@@ -18,6 +18,7 @@ class ScriptedWeb:
 
         class Talk(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # head and body are sent apart: the second would wait 40 ms for an ACK
 
             def do_GET(self) -> None:
                 web.answer(self)

@@ -76,8 +76,10 @@ class Together:
 
 @contextlib.contextmanager
 def together(folder: Path, settings: Settings, seeds: Iterable[str], count: int) -> Iterator[Together]:
-    crawl = Together(folder, settings, seeds, count)
-    try:
-        yield crawl
-    finally:
-        crawl.close()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("periplus.crawl.crawler._MAX_WAIT", 0.001)  # they do not wait for each other
+        crawl = Together(folder, settings, seeds, count)
+        try:
+            yield crawl
+        finally:
+            crawl.close()
