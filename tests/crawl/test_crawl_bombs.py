@@ -22,7 +22,7 @@ from periplus.records import FetchRecord, Outcome
 from periplus.settings import ParseSettings, Settings
 from periplus.store import PageStore
 
-PARSE = ParseSettings(processes=2, max_memory_mb=192, max_seconds=3.0)
+PARSE = ParseSettings(processes=2, max_memory_mb=192, max_seconds=1.5)
 PROGRAM = """
 import pathlib, sys
 import msgspec
