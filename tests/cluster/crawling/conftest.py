@@ -6,19 +6,29 @@ from pathlib import Path
 import pytest
 from crawl_cluster import cluster_settings
 
+from periplus.cluster.crawling import cluster_shard, mail_sender
+from periplus.crawl import crawler
 from periplus.fakeweb import FakeWeb, FakeWebPlan, FakeWebServer, run_in_thread
 from periplus.settings import Settings
 
 
 @pytest.fixture(scope="session")
 def fake_web() -> FakeWeb:
-    return FakeWeb(FakeWebPlan(seed=11, hosts=8, pages=200))
+    return FakeWeb(FakeWebPlan(seed=11, hosts=8, pages=120))
 
 
 @pytest.fixture
 def server(fake_web: FakeWeb) -> Iterator[FakeWebServer]:
     with run_in_thread(fake_web, log=True) as server:
         yield server
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a message of one URL go at once, and ask at once for what was received: shards wait to send fewer."""
+    monkeypatch.setattr(cluster_shard, "_MAX_AGE", 0.02)
+    monkeypatch.setattr(mail_sender, "_POLL_SECONDS", 0.02)
+    monkeypatch.setattr(crawler, "_MAX_WAIT", 0.02)
 
 
 @pytest.fixture
