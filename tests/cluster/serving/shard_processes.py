@@ -1,16 +1,20 @@
 """Shards of a small collection, and processes that serve their replicas on loopback."""
 
 import contextlib
+import functools
 import multiprocessing
 import os
 import signal
 import time
 from collections.abc import Iterator, Sequence
+from multiprocessing import forkserver
+from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from index.made_pages import Ranks, random_ranks, random_visits
 from periplus.cluster import ClusterKey, ServingTable, ShardEntry, ShardServer, format_address, write_table
@@ -49,13 +53,24 @@ def _serve(shard: int, folder: str, generation: int, position: int, port: int, s
     signal.pause()
 
 
+@functools.cache
+def _fork_server() -> ForkServerContext:
+    """Start a process that loads everything once, from which replicas are forked; return its context."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["cluster.serving.loaded_replica"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).parents[2]), prepend=os.pathsep)
+        forkserver.ensure_running()
+    return context
+
+
 class Replica:
     """A process that serves one replica."""
 
     def __init__(
         self, shard: int, folder: Path | None, generation: int = 1, port: int = 0, storage: str = "", position: int = -1
     ) -> None:
-        context = multiprocessing.get_context("spawn")
+        context = _fork_server()
         receiver, sender = context.Pipe(duplex=False)
         arguments = (
             shard,

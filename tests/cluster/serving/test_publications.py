@@ -9,6 +9,7 @@ import pytest
 from cluster.serving.shard_processes import KEY, SETTINGS, build_shards
 from conditions import wait_until
 from periplus.cluster import Broker, PublicationLog, ServingTable, ShardEntry, ShardServer, TableReader, encode_table
+from periplus.cluster.serving import replica_publications
 from periplus.cluster.serving.publication_log import encode_publication, list_logs
 from periplus.cluster.serving.replica_publications import PublicationSource, ReplicaPublications
 from periplus.cluster.serving.serving_table import format_address
@@ -131,7 +132,10 @@ def test_a_shard_applies_what_was_published_for_hosts_that_it_owns_now(storage: 
     assert counts == {owner: 3, 1 - owner: 0}
 
 
-def test_the_later_publication_counts_whatever_the_clocks_show(storage: Storage, tmp_path: Path) -> None:
+def test_the_later_publication_counts_whatever_the_clocks_show(
+    storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replica_publications, "_WHOLE_SECONDS", 0.1)  # what has an earlier name is found in whole logs
     cluster = Cluster(tmp_path / "shards", storage)
     url = f"https://{host_of(1)}/1"
     ahead = encode_publication(page(url))
