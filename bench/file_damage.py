@@ -173,13 +173,15 @@ def damage_every_file_kind(flips: int = 200, cuts: int = 20, seed: int = 1, only
                 form.write(whole)
             (whole / "data").rename(whole.with_name("inner")) if form.name == "data-folder" else None
             whole = whole.with_name("inner") if form.name == "data-folder" else whole
+            expected = _read_fixed(form, _copy(whole))
             for name in files_of(whole):
                 kind = find_kind(name)
                 if kind is None or not fnmatch(kind.pattern, only) or kind.checksum.startswith("none"):
                     continue
                 row = rows.setdefault(kind.pattern, DamageRow(kind.pattern))
-                share = flips if row.flips == 0 else max(4, flips // 20)
-                _damage_file(form, whole, name, kind, row, share, cuts, random.Random(f"{seed} {form.name} {name}"))
+                share = flips if row.flips == 0 else max(1, flips // 20)
+                chance = random.Random(f"{seed} {form.name} {name}")
+                _damage_file(form, whole, name, kind, row, share, cuts, expected, chance)
     return [rows[kind.pattern] for kind in FILE_KINDS if kind.pattern in rows]
 
 
@@ -191,10 +193,10 @@ def _damage_file(
     row: DamageRow,
     flips: int,
     cuts: int,
+    expected: Any,
     chance: random.Random,
 ) -> None:
     data = (whole / name).read_bytes()
-    expected = _read(form, _copy(whole), row)
     bits = range(8 * len(data))
     for bit in chance.sample(bits, min(flips, len(bits))):
         row.flips += 1
@@ -270,11 +272,17 @@ def _is_reported(folder: Path, name: str, kind: FileKind, row: DamageRow, what: 
     return False
 
 
-def _read(form: GoldenFormat, folder: Path, row: DamageRow, what: str = "") -> Any:
+def _read_fixed(form: GoldenFormat, folder: Path) -> Any:
+    """Return what the reader returns, as JSON has it."""
+    with fixed_world():
+        return json.loads(json.dumps(form.read(folder)))
+
+
+def _read(form: GoldenFormat, folder: Path, row: DamageRow, what: str) -> Any:
     """Return what the reader returns; None if it raises an error of Periplus."""
     try:
-        with fixed_world(), _time_limit():
-            return json.loads(json.dumps(form.read(folder)))
+        with _time_limit():
+            return _read_fixed(form, folder)
     except PeriplusError:
         return None
     except _Hang:
