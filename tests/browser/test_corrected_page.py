@@ -35,8 +35,7 @@ def site() -> Iterator[str]:
         yield url
 
 
-@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("size", "scheme"), [(DESK, "light"), (PHONE, "dark")], ids=str)
 def test_a_corrected_page_leads_back_to_what_was_typed(
     browser: Any, site: str, size: tuple[int, int], scheme: str, tmp_path: Path
 ) -> None:

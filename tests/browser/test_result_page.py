@@ -52,6 +52,8 @@ class Look(NamedTuple):
 
 LOOKS = [Look(w, h, scheme) for w, h in ((1280, 900), (390, 844)) for scheme in ("light", "dark")]
 looks = pytest.mark.parametrize("look", LOOKS, ids=lambda look: f"{look.width}-{look.scheme}")
+widths = pytest.mark.parametrize("look", [LOOKS[0], LOOKS[3]], ids=lambda look: f"{look.width}-{look.scheme}")
+"""For what does not depend on colours: each width, and each scheme once."""
 PATHS = ["", "search?q=salt+harbour", "search?q=salt&explain=2", "search?q=nothing+here", "about", "no-such-page"]
 OTHERS = ["settings", "add", "why-not?url=coast.example/x", "api", "admin"]
 
@@ -164,7 +166,7 @@ def test_the_picture_has_the_palette(browser: Any, site: str, look: Look, tmp_pa
     assert len(shot.colours) > 50, "there is text"
 
 
-@looks
+@widths
 def test_pages_fit_and_do_not_move(browser: Any, site: str, look: Look) -> None:
     with Tab(browser, look) as page:
         for path in (*PATHS, *OTHERS):
@@ -205,7 +207,7 @@ def test_all_text_has_enough_contrast(browser: Any, site: str, look: Look) -> No
             assert [name for ratio, name in found if ratio < 4.5] == []
 
 
-@looks
+@widths
 def test_the_landing_field_has_focus_and_works(browser: Any, site: str, look: Look) -> None:
     with Tab(browser, look) as page:
         page.goto(site)
@@ -264,7 +266,7 @@ def test_the_field_is_cleared_by_its_button(browser: Any, site: str) -> None:
         assert not page.locator(".clear").is_visible()
 
 
-@looks
+@widths
 def test_everything_works_without_javascript(browser: Any, site: str, look: Look) -> None:
     with Tab(browser, look, java_script_enabled=False) as page:
         page.goto(site)
