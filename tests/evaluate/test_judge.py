@@ -42,14 +42,24 @@ QUERIES = """{"id": "1", "text": "tides"}
 QRELS = "1\ta\t2\n1\tb\t1\n2\tc\t1\n2\tgone\t1\n3\tb\t1\n4\tb\t0\n"
 
 
-@pytest.fixture
-def collection(tmp_path: Path) -> Path:
-    folder = tmp_path / "harbour"
+def write_collection(parent: Path) -> Path:
+    folder = parent / "harbour"
     folder.mkdir()
     (folder / "docs.jsonl").write_text(DOCS)
     (folder / "queries.jsonl").write_text(QUERIES)
     (folder / "qrels.tsv").write_text(QRELS)
     return folder
+
+
+@pytest.fixture
+def collection(tmp_path: Path) -> Path:
+    return write_collection(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
+    """The evaluation of all variants, for tests that only read it."""
+    return judged(write_collection(tmp_path_factory.mktemp("judged")))
 
 
 def test_scores_of_each_query_by_hand() -> None:
@@ -165,8 +175,7 @@ class _Page(HTMLParser):
         self.text.append(data)
 
 
-def test_the_report_is_a_whole_page_with_the_figures(collection: Path, tmp_path: Path) -> None:
-    found = judged(collection)
+def test_the_report_is_a_whole_page_with_the_figures(found: Evaluation, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     figures = json.loads(write_report(path, [found, found]).read_text())
     html = path.read_text()
@@ -204,8 +213,7 @@ def test_words_of_a_collection_cannot_become_markup(collection: Path, tmp_path: 
     assert "&lt;script&gt;" in html
 
 
-def test_the_data_folder_keeps_the_figures(collection: Path, tmp_path: Path) -> None:
-    found = judged(collection)
+def test_the_data_folder_keeps_the_figures(found: Evaluation, tmp_path: Path) -> None:
     for _ in range(2):
         path = record_quality(tmp_path / "data", [found])
     latest = json.loads(path.read_text())

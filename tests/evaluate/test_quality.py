@@ -1,5 +1,6 @@
 """Judged collections through the whole pipeline."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -60,11 +61,24 @@ def test_a_bad_line_is_named(tmp_path: Path) -> None:
         evaluate(folder, Settings())
 
 
+def sample(collection: Path, folder: Path, every: int) -> Path:
+    """Copy a collection with all of its documents and every n-th of its queries."""
+    queries = (collection / "queries.jsonl").read_text("utf-8").splitlines(keepends=True)[::every]
+    kept = {str(json.loads(query)["id"]) for query in queries}
+    qrels = (collection / "qrels.tsv").read_text("utf-8").splitlines(keepends=True)
+    asked = [line for line in qrels if line.partition("\t")[0] in kept]
+    return write(folder, (collection / "docs.jsonl").read_text("utf-8"), "".join(queries), "".join(asked))
+
+
 @pytest.mark.data
 @pytest.mark.parametrize(
-    ("name", "ndcg", "reciprocal"), [("cranfield", 0.40, 0.75), ("squad11_dev", 0.85, 0.82), ("xquad_zh", 0.92, 0.90)]
+    ("name", "every", "ndcg", "reciprocal"),
+    [("cranfield", 1, 0.40, 0.75), ("squad11_dev", 8, 0.85, 0.82), ("xquad_zh", 1, 0.92, 0.90)],
 )
-def test_judged_collections_reach_their_bars(shared_data: Path, name: str, ndcg: float, reciprocal: float) -> None:
-    quality = evaluate(shared_data / "ir" / name, Settings())
+def test_judged_collections_reach_their_bars(
+    shared_data: Path, tmp_path: Path, name: str, every: int, ndcg: float, reciprocal: float
+) -> None:
+    """Of the 10,570 queries of SQuAD, an eighth is about as many as the other two have."""
+    quality = evaluate(sample(shared_data / "ir" / name, tmp_path, every), Settings())
     assert quality.ndcg >= ndcg
     assert quality.mrr >= reciprocal
