@@ -321,8 +321,11 @@ HOSTILE = {
 }
 
 
+ONE_KIND_OF_EACH_PARSER = sorted({parser: kind for kind, parser in PARSERS.items() if "html" not in kind}.values())
+
+
 @pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("kind", sorted(set(PARSERS) - {"text/html", "application/xhtml+xml"}))
+@pytest.mark.parametrize("kind", ONE_KIND_OF_EACH_PARSER)
 def test_long_bodies_are_bounded(try_parse, name: str, kind: str) -> None:
     page = try_parse(HOSTILE[name], kind)
     assert page is None or len(page.text) <= ParseSettings().max_text

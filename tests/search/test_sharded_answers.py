@@ -37,7 +37,7 @@ def collections(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Searcher
     return built
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(queries(), st.integers(0, 3), st.booleans(), st.integers(0, 30), st.booleans())
 def test_any_query_has_the_same_answer(
     collections: list[tuple[Searcher, ShardedSearcher]],
@@ -146,9 +146,9 @@ def test_queries_of_a_log_have_the_same_answers(
     lines = (shared_data / "queries" / "search-benchmark-game.jsonl").read_text("utf-8").splitlines()
     whole, broker, _ = wiki
     results = 0
-    for line in lines[:500]:
+    for line in lines[:200]:
         results += len(assert_same(whole, broker, Query(json.loads(line)["query"], size=100)).hits)
-    assert results > 10_000
+    assert results > 4_000
 
 
 def test_a_query_takes_one_round_or_two(wiki: tuple[Searcher, ShardedSearcher, LocalShards]) -> None:
