@@ -34,7 +34,7 @@ demo-sites: $(DEV_READY) ## three sites on this machine, far apart, one of which
 
 test: setup ## run all tests (ARGS= goes to pytest)
 	@$(BIN)/python -c 'from periplus.app import compile_kernels; from periplus.cli import PlainObserver; compile_kernels(PlainObserver())'
-	@$(BIN)/python -m pytest -n 2 -q $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -q $(ARGS)
 
 # What exercises kernels, on inputs that are small enough for kernels that are not compiled.
 KERNEL_TESTS := $(wildcard tests/*/test_*_kernels*.py) tests/text tests/graph/test_graph_backlinks.py \
@@ -42,7 +42,7 @@ KERNEL_TESTS := $(wildcard tests/*/test_*_kernels*.py) tests/text tests/graph/te
 	tests/index/test_index_against_naive.py tests/index/test_index_merge.py tests/index/test_index_words.py tests/index/test_index_site_blocks.py \
 	tests/rank/test_features.py tests/rank/test_learning.py tests/score/test_score.py tests/search/test_snippets.py \
 	tests/query/test_offers.py tests/query/test_query_limits.py tests/sites/placement/test_placement_kernels.py
-KERNEL_RUN = $(BIN)/python -m pytest -n 2 -q -W ignore::RuntimeWarning --hypothesis-profile=few -m 'not slow'
+KERNEL_RUN = $(BIN)/python -m pytest -n 2 --dist worksteal -q -W ignore::RuntimeWarning --hypothesis-profile=few -m 'not slow'
 
 test-slow: setup ## kernel tests without the JIT and with bounds checks, then the tests marked slow
 	@echo 'Kernels without compiling'
@@ -51,7 +51,7 @@ test-slow: setup ## kernel tests without the JIT and with bounds checks, then th
 	@echo 'Kernels with checked bounds'
 	@NUMBA_BOUNDSCHECK=1 $(KERNEL_RUN) $(KERNEL_TESTS) tests/parse
 	@echo 'Tests marked slow'
-	@$(BIN)/python -m pytest -n 2 -q -m slow $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m slow $(ARGS)
 
 # Kernels with bounds checks are stored apart from the others: the first run compiles them.
 fuzz: $(DEV_READY) ## fuzz every parser and reader, with new inputs each time (MINUTES=10 SEED= TARGET= REPLAY=file)
@@ -60,7 +60,7 @@ fuzz: $(DEV_READY) ## fuzz every parser and reader, with new inputs each time (M
 
 coverage: setup ## line coverage: the total, the least covered modules, HTML in htmlcov (ARGS= goes to pytest)
 	@$(BIN)/coverage erase
-	@COVERAGE_FILE=$(CURDIR)/.coverage $(BIN)/coverage run -m pytest -n 2 -q $(ARGS)
+	@COVERAGE_FILE=$(CURDIR)/.coverage $(BIN)/coverage run -m pytest -n 2 --dist worksteal -q $(ARGS)
 	@$(BIN)/coverage combine -q
 	@$(BIN)/coverage html -q
 	@$(BIN)/coverage report --sort=cover --skip-covered --skip-empty | head -27
