@@ -10,7 +10,7 @@ from hostile_web import GOOD_HOSTS, HOSTILE, PAGES, HostileWeb
 from periplus.crawl import Crawler
 from periplus.fetch import Fetcher
 from periplus.records import FetchRequest, Outcome
-from periplus.settings import CrawlSettings, FetchSettings, FrontierSettings, Settings
+from periplus.settings import CrawlSettings, FetchSettings, FrontierSettings, ParseSettings, Settings
 from periplus.url import parse_address
 
 
@@ -28,6 +28,7 @@ def test_every_good_page_of_the_hostile_web_is_fetched(hostile, tmp_path, read_s
         fetch=FetchSettings(allow=("127.0.0.1/32",), hosts_file=str(tmp_path / "hosts"), timeout=8, slow_seconds=5),
         frontier=FrontierSettings(delay=0, max_delay=0, back_off=0.01, max_failures=3, retries=1, per_address=0),
         crawl=CrawlSettings(scope="web", host_pages=400, minutes=3, depth=64),
+        parse=ParseSettings(max_deferred_links=5_000),  # of 100,000 links: each that is kept is requested
     )
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     final = Crawler(tmp_path / "data", settings, [f"http://{name}/" for name in GOOD_HOSTS]).run()
