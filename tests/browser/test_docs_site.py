@@ -74,8 +74,9 @@ def test_the_whole_list_is_the_page_of_periplus_without_scripts(browser: Any, si
         assert page.locator(f"a[href^='{site}']").count() > 0
 
 
-def test_the_search_box_is_accessible(browser: Any, site: str) -> None:
-    with Tab(browser) as page:
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_search_box_is_accessible(browser: Any, site: str, scheme: str) -> None:
+    with Tab(browser, scheme=scheme) as page:
         page.goto(site)
         page.keyboard.press("/")
         page.keyboard.type("crawl", delay=10)
