@@ -256,13 +256,22 @@ def test_the_sentence_that_answers_is_bold(answer: tuple[int, int], shown: str) 
 
 
 def test_a_heading_that_repeats_the_title_is_left_out() -> None:
-    sentence = ("It takes about 28 weeks to learn how to sound the horn.", False)
-    snippet = (("Fog signal", True), (" · ", False), sentence)
-    for answer, shown in (((0, 10), sentence[0]), ((13, 68), f'<b class="answer-sentence">{sentence[0]}</b>')):
+    sentence = (("It takes about 28 weeks to learn how to sound the ", False), ("signal", True), (".", False))
+    snippet = (("Fog signal", True), (" · ", False), *sentence)
+    text = "It takes about 28 weeks to learn how to sound the <mark>signal</mark>."
+    for answer, shown in (((0, 10), text), ((13, 70), f'<b class="answer-sentence">{text}</b>')):
         one = Hit("https://a.example/", "Fog signal | Headland", snippet, ("a.example",), 1.0, 7, answer=answer)
         assert f'<p class="snippet" dir="auto">{shown}</p>' in page("/search?q=fog", answering(one)).text
         other = msgspec.structs.replace(one, title="Horns", answer=(0, 0))
         assert "<mark>Fog signal</mark> · It takes" in page("/search?q=fog", answering(other)).text
+
+
+def test_a_heading_stays_where_the_words_are_nowhere_else() -> None:
+    snippet = (("Fog signal", True), (" · It takes about 28 weeks to learn how to sound the horn.", False))
+    for answer in ((0, 10), (0, 0)):
+        one = Hit("https://a.example/", "Fog signal | Headland", snippet, ("a.example",), 1.0, 7, answer=answer)
+        shown = '<p class="snippet" dir="auto"><mark>Fog signal</mark> · It takes about 28 weeks'
+        assert shown in page("/search?q=fog", answering(one)).text
 
 
 def test_the_link_to_the_passage_begins_with_the_answer() -> None:

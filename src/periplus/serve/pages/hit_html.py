@@ -191,13 +191,19 @@ def _from_sentence(pieces: Sequence[tuple[str, bool]]) -> Sequence[tuple[str, bo
 def _without_title(
     pieces: Sequence[tuple[str, bool]], answer: tuple[int, int], title: str
 ) -> tuple[Sequence[tuple[str, bool]], tuple[int, int]]:
-    """Return a snippet, and where its answer is, without a heading at its beginning that repeats the title."""
+    """Return a snippet, and where its answer is, without a heading at its beginning that repeats the title.
+
+    It stays where the query's words are in it alone: a snippet without any of them looks like that of a wrong result.
+    """
     heading, separator, rest = "".join([text for text, _ in pieces]).partition(_AFTER_HEADING)
     if not separator or len(rest) < _LEAST_TEXT or not title.casefold().startswith(heading.strip("… ").casefold()):
         return pieces, answer
     cut = len(heading) + len(separator)
-    begin, end = answer[0] - cut, answer[1] - cut
-    return _divide(pieces, (cut,))[1], (begin, end) if begin >= 0 else (0, 0)
+    left_out, shown = _divide(pieces, (cut,))
+    begin, end = answer if answer[0] >= cut else (cut, cut)  # The heading is no answer to what the title says.
+    if any(marked for _, marked in left_out) and not any(marked for _, marked in shown):
+        return pieces, (begin, end)
+    return shown, (begin - cut, end - cut)
 
 
 def _divide(pieces: Sequence[tuple[str, bool]], cuts: Sequence[int]) -> list[list[tuple[str, bool]]]:
