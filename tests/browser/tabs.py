@@ -61,7 +61,7 @@ _CONTRAST = "axe.run(document, {runOnly: ['color-contrast'], resultTypes: ['viol
 
 
 def violations(page: Any) -> list[tuple[str, str]]:
-    """Give what axe finds wrong with a page, in light and dark: the page is loaded once.
+    """Return what axe finds wrong with a page, in light and dark: the page is loaded once.
 
     Of the other scheme than that of the tab, contrast is checked, the one thing that colours change.
     """

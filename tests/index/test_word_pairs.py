@@ -180,6 +180,11 @@ def test_a_damaged_file_is_an_error_and_a_damaged_list_leads_nowhere(tmp_path: P
             write_arrays(path, "word_pairs", arrays | {name: bad}, format=SEGMENT_FORMAT)
             with pytest.raises(CorruptFile, match=FILE):
                 Index.open(built)
+        lists = arrays["lists"].copy()
+        lists[0] += 1  # another document: nothing that opening an index could notice
+        path.unlink()
+        write_arrays(path, "word_pairs", arrays | {"lists": lists}, format=SEGMENT_FORMAT)
+        assert [fault.partition(": ")[2] for fault in check_index(built)] == ["broken: word pairs agree with positions"]
     finally:
         path.unlink()
         path.write_bytes(whole)

@@ -25,7 +25,7 @@ def server(fake_web: FakeWeb) -> Iterator[FakeWebServer]:
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a message of one URL go at once, and ask at once for what was received: shards wait to send fewer."""
+    """Send messages of one URL at once, and poll often: shards otherwise wait, to send fewer messages."""
     monkeypatch.setattr(cluster_shard, "_MAX_AGE", 0.02)
     monkeypatch.setattr(mail_sender, "_POLL_SECONDS", 0.02)
     monkeypatch.setattr(crawler, "_MAX_WAIT", 0.02)

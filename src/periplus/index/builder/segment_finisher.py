@@ -105,7 +105,7 @@ def finish_segment(
     builder.release_documents()
     trim_heap()
     write_names(folder, *((_LIVE_NAMES,) if live else ()))  # It reads what is written, and takes memory itself.
-    write_word_pairs(folder)
+    write_word_pairs(folder, count)
     with disk_errors(folder):
         sync_folder(folder.parent)
     return count

@@ -17,6 +17,7 @@ from periplus.index.live.late_dates import read_late_news
 from periplus.index.live.live_journal import journal_path, read_journal, scan_journal
 from periplus.index.segment import Segment
 from periplus.index.validation.kernels import postings_check
+from periplus.index.word_pairs.pair_lists import is_consistent
 
 __all__ = ["check_index", "check_segment", "index_tail_faults"]
 
@@ -77,8 +78,13 @@ def _find_faults(segment: Segment) -> list[str]:
         "keys are distinct": len(np.unique(segment.column("key"))) == segment.documents,
     }
     violated = [rule for rule, holds in invariants.items() if not holds]
-    fault = 0 if violated else postings_check.verify_postings(postings, terms, segment.documents)
-    return [f"broken: {rule}" for rule in [*violated, *([postings_check.FAULTS[fault]] if fault else [])]]
+    if not violated:
+        fault = postings_check.verify_postings(postings, terms, segment.documents)
+        if fault:
+            violated.append(postings_check.FAULTS[fault])
+        elif not is_consistent(segment):
+            violated.append("word pairs agree with positions")
+    return [f"broken: {rule}" for rule in violated]
 
 
 def _ends_match(ends: npt.NDArray[np.int64], part: npt.NDArray[Any]) -> bool:

@@ -95,7 +95,7 @@ def merge_segments(folder: Path, segments: Sequence[Segment], settings: IndexSet
     own_order = (first[merged.segments] + merged.numbers)[merged.order]
     own_fields = [segment.own_fields for segment in segments]
     merge_own_fields(folder, own_fields, merged.maps, own_order, read_schema(folder.parent))
-    write_word_pairs(folder)
+    write_word_pairs(folder, len(merged.order))
     with disk_errors(folder):
         sync_folder(folder.parent)
     return merged.maps

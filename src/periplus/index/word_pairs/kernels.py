@@ -21,10 +21,9 @@ from periplus.index.kernels.term_dictionary import entry_of_row, read_bounded_va
 __all__ = [
     "CURSOR_COLUMNS",
     "MAX_TERMS",
-    "count_pairs",
     "expand_list",
     "gather_positions",
-    "write_lists",
+    "list_pairs",
 ]
 
 MAX_TERMS = 64
@@ -125,43 +124,21 @@ def _varint_size(value: int) -> int:  # pragma: no cover - compiled
 
 
 @njit(cache=True, nogil=True)
-def count_pairs(
-    keys: npt.NDArray[np.int64], first: int, last: npt.NDArray[np.int64], counted: npt.NDArray[np.int64]
+def list_pairs(
+    keys: npt.NDArray[np.int64],
+    first: int,
+    last: npt.NDArray[np.int64],
+    counted: npt.NDArray[np.int64],
+    end: npt.NDArray[np.int64],
+    out: npt.NDArray[np.uint8],
 ) -> None:  # pragma: no cover - compiled
-    """Count the documents of each pair.
+    """Count the documents of each pair, and write those of pairs that are listed.
 
     Parameters
         keys: as those of `gather_positions`, ascending
         first: number of the document that is 0 in them
         last: by both terms, the document that was counted last, -1 at first; written
-        counted: by both terms, documents, and bytes of their list; added to
-    """
-    for i in range(len(keys)):
-        place = keys[i] >> _TERM_BITS
-        n = i + 1
-        while n < len(keys) and keys[n] >> _TERM_BITS <= place + 1:
-            if keys[n] >> _TERM_BITS == place + 1:
-                one, other = keys[i] & _TERM, keys[n] & _TERM
-                document = first + (place >> _POSITION_BITS)
-                if last[one, other] != document:
-                    counted[one, other, 0] += 1
-                    counted[one, other, 1] += _varint_size(document - last[one, other])
-                    last[one, other] = document
-            n += 1
-
-
-@njit(cache=True, nogil=True)
-def write_lists(
-    keys: npt.NDArray[np.int64],
-    first: int,
-    last: npt.NDArray[np.int64],
-    end: npt.NDArray[np.int64],
-    out: npt.NDArray[np.uint8],
-) -> None:  # pragma: no cover - compiled
-    """Write the documents of pairs.
-
-    Parameters
-        keys, first, last: as those of `count_pairs`
+        counted: by both terms, the bytes of their list; added to
         end: by both terms, where their list ends so far, moved on; -1 for pairs that are not listed
         out: filled with the steps from document to document
     """
@@ -169,12 +146,13 @@ def write_lists(
         place = keys[i] >> _TERM_BITS
         n = i + 1
         while n < len(keys) and keys[n] >> _TERM_BITS <= place + 1:
-            if keys[n] >> _TERM_BITS == place + 1:
-                one, other = keys[i] & _TERM, keys[n] & _TERM
-                document = first + (place >> _POSITION_BITS)
-                if end[one, other] >= 0 and last[one, other] != document:
-                    end[one, other] = write_varint(out, end[one, other], document - last[one, other])
-                    last[one, other] = document
+            one, other, document = keys[i] & _TERM, keys[n] & _TERM, first + (place >> _POSITION_BITS)
+            if keys[n] >> _TERM_BITS == place + 1 and last[one, other] != document:
+                step = document - last[one, other]
+                counted[one, other] += _varint_size(step)
+                if end[one, other] >= 0:
+                    end[one, other] = write_varint(out, end[one, other], step)
+                last[one, other] = document
             n += 1
 
 
@@ -207,9 +185,8 @@ def warm() -> None:
         make_tiny_postings(), entries[:0], np.zeros((0, CURSOR_COLUMNS), np.int64), 0, 1, keys, keys.copy()
     )
     table = np.full((1, 1), -1, np.int64)
-    count_pairs(keys[:0], 0, table, np.zeros((1, 1, 2), np.int64))
     lists = np.zeros(8, np.uint8)
-    write_lists(keys[:0], 0, table, table.copy(), lists)
+    list_pairs(keys[:0], 0, table, table.copy(), table.copy(), lists)
     for part in (lists, lists.copy()):
         part.flags.writeable = part is not lists
         expand_list(part, 0, 0, np.zeros(1, np.uint64))

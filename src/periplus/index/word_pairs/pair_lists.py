@@ -7,7 +7,7 @@ no document has. Without the file, or a pair in it, phrases are found by positio
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from periplus.index.kernels.term_dictionary import ENTRY_BITSET_ROW, ENTRY_ENCOD
 from periplus.index.segment import Segment
 from periplus.index.word_pairs import kernels
 
-__all__ = ["find_pair_sets", "write_word_pairs"]
+__all__ = ["find_pair_sets", "is_consistent", "write_word_pairs"]
 
 MIN_DOCUMENTS: Final = 1 << 14
 """Segments of fewer documents have no lists: their phrases are found in a fraction of a millisecond."""
@@ -62,13 +62,15 @@ class _FrequentTerms(NamedTuple):
                 raise OverflowError
 
 
-def write_word_pairs(folder: Path) -> bool:
-    """Write the file `word_pairs.arrays` of a segment whose other files are written, unless it is a small one."""
-    segment = Segment(folder, verify=False)
-    if segment.documents < MIN_DOCUMENTS:
+def write_word_pairs(folder: Path, documents: int) -> bool:
+    """Write the file `word_pairs.arrays` of a segment whose other files are written, unless it has few documents."""
+    if documents < MIN_DOCUMENTS:
         return False
+    segment = Segment(folder, verify=False)
+    terms = _FrequentTerms(segment, _most_frequent(segment))
     try:
-        arrays = _list_pairs(_FrequentTerms(segment, _most_frequent(segment)))
+        sizes = _measure_lists(terms)
+        arrays = _write_lists(terms, sizes, _choose_pairs(terms, sizes))
     except OverflowError:
         return False
     write_arrays(folder / "word_pairs.arrays", "word_pairs", arrays, format=SEGMENT_FORMAT)
@@ -85,33 +87,54 @@ def _most_frequent(segment: Segment) -> Numbers:
     return np.ascontiguousarray(rows[np.argsort(rows[:, ENTRY_BITSET_ROW])])
 
 
-def _list_pairs(terms: _FrequentTerms) -> dict[str, npt.NDArray[np.generic]]:
-    """Return the arrays of the file."""
+def is_consistent(segment: Segment) -> bool:
+    """Return whether the lists of a segment, if it has any, are what its positions say."""
+    file = segment.files.get("word_pairs")
+    if file is None:
+        return True
+    terms = _FrequentTerms(segment, _most_frequent(segment))
+    chosen = np.flatnonzero(np.isin(_pair_keys(terms), file["pair_key"]))
+    try:
+        arrays = _write_lists(terms, _measure_lists(terms), chosen)
+    except OverflowError:
+        return False
+    return all(np.array_equal(array, file[name]) for name, array in arrays.items())
+
+
+def _pair_keys(terms: _FrequentTerms) -> npt.NDArray[np.uint32]:
+    """Return the key of each pair."""
+    rows = terms.entries[:, ENTRY_BITSET_ROW]
+    return (rows[:, np.newaxis] << _ROW_BITS | rows).ravel().astype(np.uint32)
+
+
+def _measure_lists(terms: _FrequentTerms) -> Numbers:
+    """Return the bytes of the list of each pair."""
     count = len(terms.entries)
-    counted = np.zeros((count, count, 2), np.int64)
-    last = np.full((count, count), -1, np.int64)
+    sizes, (end, last) = np.zeros((count, count), np.int64), np.full((2, count, count), -1, np.int64)
     for first, keys in terms.batches():
-        kernels.count_pairs(keys, first, last, counted)
-    chosen = _choose_pairs(terms, counted)
-    sizes = counted[..., 1].ravel()[chosen]
-    start = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
+        kernels.list_pairs(keys, first, last, sizes, end, np.zeros(0, np.uint8))
+    return sizes.ravel()
+
+
+def _write_lists(terms: _FrequentTerms, sizes: Numbers, chosen: Numbers) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays of the file, with the lists of some pairs."""
+    count = len(terms.entries)
+    start = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes[chosen])))
+    lists, again = np.zeros(int(start[-1]), np.uint8), np.zeros((count, count), np.int64)
     end, last = np.full((2, count, count), -1, np.int64)
     end.ravel()[chosen] = start[:-1]
-    lists = np.zeros(int(start[-1]), np.uint8)
     for first, keys in terms.batches():
-        kernels.write_lists(keys, first, last, end, lists)
-    row = terms.entries[:, ENTRY_BITSET_ROW]
-    pair_keys = row[chosen // max(1, count)] << _ROW_BITS | row[chosen % max(1, count)]
-    return {"pair_key": pair_keys.astype(np.uint32), "list_start": start, "lists": lists}
+        kernels.list_pairs(keys, first, last, again, end, lists)
+    return {"pair_key": _pair_keys(terms)[chosen], "list_start": start, "lists": lists}
 
 
-def _choose_pairs(terms: _FrequentTerms, counted: Numbers) -> Numbers:
+def _choose_pairs(terms: _FrequentTerms, sizes: Numbers) -> Numbers:
     """Return which pairs are listed, ascending: those whose terms have most documents in common, within the budget."""
     postings = terms.segment.postings
     budget = int(_BUDGET * (postings.stream.nbytes + postings.positions.nbytes))
     frequency = terms.entries[:, ENTRY_FREQUENCY].astype(np.float64)
     order = np.argsort(-np.outer(frequency, frequency).ravel(), kind="stable")
-    bytes_used = np.cumsum(counted[..., 1].ravel()[order] + _PAIR_BYTES)
+    bytes_used = np.cumsum(sizes[order] + _PAIR_BYTES)
     return np.sort(order[bytes_used <= budget])
 
 
