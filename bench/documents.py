@@ -3,8 +3,9 @@
 187,721 articles (simplewiki_entity) as JSON lines in one streamed request to `periplus serve`, a process of its own,
 with two declared fields. While they arrive, a second client adds one document every two seconds and measures how long
 it takes until a search finds it. Then queries with a filter, and with facets over all matches, are asked one after the
-other. Beside it, what tantivy's indexing alone takes for the same text, in its own process: without HTTP, without
-durability of each batch, without searches meanwhile.
+other: half of them at once, while the server still merges segments, the others once it is idle. Beside it, what
+tantivy's indexing alone takes for the same text, in its own process: without HTTP, without durability of each batch,
+without searches meanwhile.
 """
 
 import argparse
@@ -30,6 +31,8 @@ DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "ir" / "simplew
 KINDS = ("place", "person", "work", "thing", "event", "group")
 SETTINGS = '[fields.kind]\ntype = "keyword"\n\n[fields.length]\ntype = "number"\n'
 PIECE = 1 << 18
+IDLE_SECONDS = 6
+"""A server that uses no processor time for so long has nothing left to merge."""
 
 
 def documents(most: int) -> Iterator[bytes]:
@@ -87,6 +90,19 @@ class Server:
         """Return the CPU time that it has taken."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def await_idle(self) -> float:
+        """Wait until it has nothing to do; return how long that took, in seconds."""
+        began, rest = time.monotonic(), 0
+        while rest < IDLE_SECONDS:
+            used = self.cpu_seconds()
+            time.sleep(1.0)
+            rest = rest + 1 if self.cpu_seconds() - used < 0.1 else 0
+        return time.monotonic() - began - rest
+
+    def segments(self) -> int:
+        """Return how many segments its index has."""
+        return len(json.loads((self._folder / "data" / "index" / "manifest.json").read_text())["segments"])
 
     def stop(self) -> None:
         """End it."""
@@ -167,7 +183,7 @@ def latencies(server: Server, queries: list[str]) -> dict[str, Any]:
         "filter and facets": "&facets=kind&filter=" + quote("length>=500"),
         "sort": "&sort=length:desc",
     }
-    for query in queries[:50]:
+    for query in queries[:20]:
         server.ask(connection, "GET", f"/api/search?q={quote(query)}&count=10&facets=kind&explain=0&start=10")
     for name, more in forms.items():
         waits = []
@@ -224,8 +240,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         server = Server(Path(name))
         try:
-            figures = {"busy": options.busy, "load": os.getloadavg()[0], "push": push(server, options.documents)}
-            figures["milliseconds"] = latencies(server, queries)
+            figures: dict[str, Any] = {
+                "busy": options.busy,
+                "load": os.getloadavg()[0],
+                "push": push(server, options.documents),
+            }
+            figures["segments"] = {"at once": server.segments()}
+            figures["milliseconds, at once"] = latencies(server, queries[::2])
+            figures["seconds until idle"] = round(server.await_idle(), 1)
+            figures["segments"]["idle"] = server.segments()
+            figures["milliseconds, idle"] = latencies(server, queries[1::2])
         finally:
             server.stop()
     print(json.dumps(figures, indent=1), flush=True)

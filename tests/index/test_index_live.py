@@ -3,6 +3,7 @@
 import random
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,8 @@ from index.made_pages import Ranks, random_visits, visit
 from periplus.errors import CorruptFile, FolderInUse, NewerFormat
 from periplus.index import Index, LiveIndex, build_index, check_index
 from periplus.index.live.live_journal import Journal, JournalEntry, journal_path, repair_journal, scan_journal
+from periplus.index.live.merge_timing import MergeKind
+from periplus.index.segment import Segment
 from periplus.query import Scoring, find_candidates, parse_query, plan_query
 from periplus.records import FetchRecord, Outcome
 from periplus.settings import IndexSettings
@@ -347,3 +350,58 @@ def test_several_processes_build_what_one_does(tmp_path: Path) -> None:
     assert len(index.segments) == 1  # Its parts were joined.
     assert set(titles(index)) == {page.url for page in visits}
     assert check_index(tmp_path) == []
+
+
+def add_segments(live: LiveIndex, count: int) -> None:
+    for n in range(count):
+        live.add(visit(f"https://a.test/{n}", f"sea {n}"))
+        live.publish()
+
+
+def test_an_idle_index_is_merged_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("periplus.index.live.merge_timing.IDLE_SECONDS", 0.0)
+    with quiet(tmp_path) as live:
+        add_segments(live, 5)
+        assert len(live.manifest.segments) == 5
+    with LiveIndex(tmp_path, SETTINGS) as live:
+        end = time.monotonic() + 60
+        while len(live.manifest.segments) > 1 and time.monotonic() < end:
+            time.sleep(0.02)
+        assert len(live.manifest.segments) == 1
+    assert titles(Index.open(tmp_path)) == {f"https://a.test/{n}": f"sea {n}" for n in range(5)}
+    assert check_index(tmp_path) == []
+
+
+@pytest.mark.parametrize("calls", range(5))
+def test_a_merge_of_an_idle_index_is_given_up_when_it_closes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: int
+) -> None:
+    """calls: after so many steps of the merge, the index begins to close."""
+    from periplus.index.live import live_index as module
+
+    with quiet(tmp_path) as live:
+        add_segments(live, 4)
+        before = {path.name for path in tmp_path.iterdir()}
+        real, steps = module.merge_segments, []
+
+        def closing(
+            folder: Path, segments: list[Segment], settings: IndexSettings, check: Callable[[], None]
+        ) -> object:
+            def step() -> None:
+                steps.append(live.is_merging)
+                if len(steps) > calls:
+                    live._stopped.set()
+                check()
+
+            return real(folder, segments, settings, step)
+
+        monkeypatch.setattr(module, "merge_segments", closing)
+        assert live.merge(MergeKind.IDLE) is False
+        assert steps == [True] * (calls + 1)
+        assert not live.is_merging
+        assert {path.name for path in tmp_path.iterdir()} == before
+        live._stopped.clear()
+        monkeypatch.setattr(module, "merge_segments", real)
+        assert live.merge(MergeKind.IDLE) is True
+    assert len(Index.open(tmp_path).segments) == 1
+    assert len(titles(Index.open(tmp_path))) == 4

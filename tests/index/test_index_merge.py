@@ -10,8 +10,9 @@ from index.made_pages import Ranks, random_visits
 from naive.merge import naive_tokens
 from periplus.index import Segment, build_index
 from periplus.index.kernels import postings_merge
+from periplus.index.live.merge_timing import IDLE_SECONDS, MergeKind, MergeTiming
 from periplus.index.merge import postings_merger
-from periplus.index.merge.segment_merger import SegmentSize, choose_merge, merge_segments
+from periplus.index.merge.segment_merger import SegmentSize, choose_idle_merge, choose_merge, merge_segments
 from periplus.settings import IndexSettings
 
 SETTINGS = IndexSettings()
@@ -115,3 +116,54 @@ def test_merging_goes_on_until_sizes_differ() -> None:
             written += total
     assert len(segments) < 40
     assert written < 25 * 20_000
+
+
+@pytest.mark.parametrize(
+    ("live", "count"),
+    [
+        ((), 0),
+        ((5, 5), 0),
+        ((5, 5, 5), 3),
+        ((20_000, 20_000, 30_000, 30_000, 1, 15), 6),
+        ((40_000, 4_000, 4_000, 2_000), 4),
+        ((40_001, 4_000, 4_000, 2_000), 3),
+        ((100_000, 1, 1), 0),
+        ((100_000, 1, 1, 1), 3),
+        ((300_000, 300_000, 300_000, 300_000), 3),
+    ],
+)
+def test_an_idle_index_has_as_few_segments_as_is_worthwhile(live: tuple[int, ...], count: int) -> None:
+    chosen = choose_idle_merge(sizes(*live), SETTINGS)
+    assert len(chosen) == count
+    assert sorted(live)[:count] == sorted(live[int(name[1:])] for name in chosen)
+
+
+@pytest.mark.parametrize("pause", [1, 7, 100])
+def test_an_index_that_is_often_idle_is_not_written_again_and_again(pause: int) -> None:
+    """Documents are added one by one, with a time in which the index is idle after every few of them."""
+    segments: dict[str, SegmentSize] = {}
+    written = 0
+    for number in range(20_000):
+        segments[f"n{number}"] = SegmentSize(1, 1)
+        for choose in (choose_merge, choose_idle_merge) if number % pause == 0 else (choose_merge,):
+            while names := choose(segments, SETTINGS):
+                total = sum(segments.pop(name).live for name in names)
+                segments[f"m{number}-{len(names)}"] = SegmentSize(total, total)
+                written += total
+    assert written < 60 * 20_000
+    while names := choose_idle_merge(segments, SETTINGS):
+        total = sum(segments.pop(name).live for name in names)
+        segments["last"] = SegmentSize(total, total)
+    assert len(segments) <= 8
+
+
+def test_each_commit_and_each_idle_time_are_followed_by_one_merge() -> None:
+    timing = MergeTiming()
+    assert timing.due(1, 100.0) is MergeKind.TIER
+    assert timing.due(1, 100.0) is None
+    assert timing.due(1, 100.0 + IDLE_SECONDS) is MergeKind.IDLE
+    assert timing.due(1, 200.0) is None
+    assert timing.due(2, 200.0) is MergeKind.TIER
+    assert timing.due(3, 200.0 + IDLE_SECONDS) is MergeKind.TIER
+    assert timing.due(3, 200.1 + IDLE_SECONDS) is None
+    assert timing.due(3, 200.0 + 2 * IDLE_SECONDS) is MergeKind.IDLE

@@ -210,7 +210,10 @@ def warm_publisher(settings: Settings) -> None:
 
 
 def _index_pending(folder: Path, settings: Settings, inbox: Inbox, stopped: threading.Event) -> None:
-    """Hold the index and publish until no page was added for a while, or another writer waits for the index."""
+    """Hold the index and publish until no page was added for a while and nothing is merged.
+
+    If another writer waits for the index, it is released at once; a merge of an idle index is given up then.
+    """
     from periplus.index import LiveIndex
 
     with (
@@ -220,7 +223,7 @@ def _index_pending(folder: Path, settings: Settings, inbox: Inbox, stopped: thre
     ):
         inbox.requeue_indexed()  # an index that was built since may lack them; adding a page twice is harmless
         last_page = time.monotonic()
-        while time.monotonic() - last_page < _IDLE_SECONDS:
+        while live.is_merging or time.monotonic() - last_page < _IDLE_SECONDS:
             if publish_pending(live, inbox):
                 last_page = time.monotonic()
             if inbox.should_move():

@@ -7,6 +7,7 @@ Merges run in a thread and end in a commit. Readers keep the generation that the
 
 import contextlib
 import copy
+import functools
 import itertools
 import shutil
 import threading
@@ -51,13 +52,13 @@ from periplus.index.live.late_dates import (
     NO_LATE_NEWS,
     LateNews,
     find_late_news,
-    merge_late_news,
     read_late_news,
     write_late_news,
 )
 from periplus.index.live.live_journal import Journal, JournalEntry, journal_path
-from periplus.index.live.live_segment import LiveSegment, find_unchanged, identify_in_index, open_sites
-from periplus.index.merge.segment_merger import choose_merge, merge_segments
+from periplus.index.live.live_segment import LiveSegment, changes_since, find_unchanged, identify_in_index, open_sites
+from periplus.index.live.merge_timing import MergeKind, MergeStopped, MergeTiming, choose_segments, stop_check
+from periplus.index.merge.segment_merger import merge_segments
 from periplus.index.segment import Segment
 from periplus.index.site_languages import SiteLanguages
 from periplus.records import FetchRecord
@@ -115,10 +116,8 @@ class LiveIndex(contextlib.AbstractContextManager["LiveIndex"]):
         self._feeds, self._blocks = FeedDates(feed_log_path(self.folder)), SiteBlocks(self.folder, fixed=True)
         self._journal = Journal(journal_path(self.folder, self.manifest.journal))
         for entry in self._journal.entries:
-            record = entry.record
-            self._pending[record.key if record else entry.deleted_key] = (
-                document_from_record(record, self.signals) if record else None
-            )
+            document = document_from_record(entry.record, self.signals) if entry.record else None
+            self._pending[entry.record.key if entry.record else entry.deleted_key] = document
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, *rest: object) -> None:
         self.close()
@@ -263,11 +262,17 @@ class LiveIndex(contextlib.AbstractContextManager["LiveIndex"]):
             return segment.with_deleted(deleted)
         return LiveSegment(self.folder, entry, deleted, late.get(entry.name, NO_LATE_NEWS))
 
-    def merge(self) -> bool:
+    @property
+    def is_merging(self) -> bool:
+        """Whether segments are being merged, or all of them are written again."""
+        return self._merge_lock.locked()
+
+    def merge(self, kind: MergeKind = MergeKind.TIER) -> bool:
         """Merge some segments, if worthwhile; return whether it was. Adding and publishing continue meanwhile."""
-        with self._merge_lock:
+        with self._merge_lock, contextlib.suppress(MergeStopped):
             with self._lock:
-                names = choose_merge({name: segment.size for name, segment in self._segments.items()}, self._settings)
+                sizes = {name: segment.size for name, segment in self._segments.items()}
+                names = choose_segments(kind, sizes, self._settings)
                 before = {name: copy.copy(self._segments[name]) for name in names}
                 output = f"seg-{next(self._numbers):06}-0000"
             if not self.may_merge(names):
@@ -276,27 +281,23 @@ class LiveIndex(contextlib.AbstractContextManager["LiveIndex"]):
                 segments = [Segment(self.folder / name, segment.deleted) for name, segment in before.items()]
                 for segment, live in zip(segments, before.values(), strict=True):
                     segment.set_late_news(*live.late)
-                maps = dict(zip(names, merge_segments(self.folder / output, segments, self._settings), strict=True))
+                maps = merge_segments(self.folder / output, segments, self._settings, stop_check(kind, self._stopped))
+                documents = sum(int(segment.is_live.sum()) for segment in segments)
                 with self._lock:
-                    self._replace_merged(output, sum(int(segment.is_live.sum()) for segment in segments), before, maps)
+                    self._replace_merged(output, documents, before, dict(zip(names, maps, strict=True)))
             return True
+        return False
 
     def _replace_merged(
         self, output: str, documents: int, before: dict[str, LiveSegment], maps: dict[str, Numbers]
     ) -> None:
         """Replace segments by the merged one; documents that were deleted during the merge are deleted in it."""
-        deleted_since, late = [_NONE], NO_LATE_NEWS
-        for name, at_start in before.items():
-            now = self._segments[name]
-            deleted_since.append(maps[name][np.setdiff1d(now.deleted, at_start.deleted)])
-            if now.late is not at_start.late:
-                numbers = maps[name][now.late.documents]
-                late = merge_late_news(late, numbers[numbers >= 0], now.late.days[numbers >= 0])
+        since, late = changes_since(before, self._segments, maps)
         others = [segment for name, segment in self._segments.items() if name not in before]
         entries, deleted = [segment.entry for segment in others], [segment.deleted for segment in others]
         if documents:
             entries.append(SegmentEntry(output, documents))
-            deleted.append(np.unique(np.concatenate(deleted_since)))
+            deleted.append(since)
         else:
             shutil.rmtree(self.folder / output, ignore_errors=True)
         self._commit(entries, deleted, self.manifest.record_count, rotate=False, late={output: late})
@@ -359,15 +360,14 @@ class LiveIndex(contextlib.AbstractContextManager["LiveIndex"]):
             last = time.monotonic()
 
     def _merge_loop(self) -> None:
-        """Merge in the background, after each publication that makes it worthwhile."""
-        seen = -1
+        """Merge in the background, after each publication that makes it worthwhile, and while nothing is added."""
+        timing = MergeTiming()
         while not self._closed:
             with self._lock:
-                while self.manifest.generation == seen and not self._closed:
+                while (kind := timing.due(self.manifest.generation, time.monotonic())) is None and not self._closed:
                     self._wake.wait(1.0)
-                seen = self.manifest.generation
-            while not self._closed and self._run_job("index-merge", self.merge):
-                pass
+            while kind and not self._closed and self._run_job("index-merge", functools.partial(self.merge, kind)):
+                kind = MergeKind.TIER
 
     def _run_job(self, name: str, job: Callable[[], bool]) -> bool:
         """Run a job of a background thread; whatever it raises is reported, and it is tried again after a while."""

@@ -1,7 +1,7 @@
 """A segment as the writer of a live index sees it: documents by key, which are deleted, which became news late."""
 
 import copy
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,7 @@ from periplus.index.site_languages import SegmentLanguages, SiteLanguages
 from periplus.index.validation.segment_checks import open_documents
 from periplus.records import FetchRecord
 
-__all__ = ["LiveSegment", "find_unchanged", "identify_in_index", "open_sites"]
+__all__ = ["LiveSegment", "changes_since", "find_unchanged", "identify_in_index", "open_sites"]
 
 Keys = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.int64]
@@ -84,6 +84,20 @@ class LiveSegment:
         inside = np.flatnonzero(at < len(self._keys))
         which = inside[self._keys[at[inside]] == keys[inside]]
         return which, self._order[at[which]]
+
+
+def changes_since(
+    before: Mapping[str, LiveSegment], segments: Mapping[str, LiveSegment], maps: Mapping[str, Numbers]
+) -> tuple[Numbers, LateNews]:
+    """Return what was deleted, and what became news, in segments since they were as before; renumbered by `maps`."""
+    deleted, late = [np.zeros(0, np.int64)], NO_LATE_NEWS
+    for name, at_start in before.items():
+        now = segments[name]
+        deleted.append(maps[name][np.setdiff1d(now.deleted, at_start.deleted)])
+        if now.late is not at_start.late:
+            numbers = maps[name][now.late.documents]
+            late = merge_late_news(late, numbers[numbers >= 0], now.late.days[numbers >= 0])
+    return np.unique(np.concatenate(deleted)), late
 
 
 def find_unchanged(

@@ -1,6 +1,6 @@
 """Merges the postings of several segments, some terms at a time."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -37,14 +37,27 @@ class _MergePlan(NamedTuple):
 
 
 def write_postings(
-    folder: Path, segments: Sequence[Segment], maps: Sequence[Numbers], documents: int, settings: IndexSettings
+    folder: Path,
+    segments: Sequence[Segment],
+    maps: Sequence[Numbers],
+    documents: int,
+    settings: IndexSettings,
+    checkpoint: Callable[[], None],
 ) -> npt.NDArray[np.int32]:
-    """Write terms and postings of the documents that `maps` renumbers; return tokens by document and field."""
+    """Write terms and postings of the documents that `maps` renumbers; return tokens by document and field.
+
+    checkpoint: called before each range of terms.
+    """
     plan = _plan_merge(segments, maps, documents)
     max_tokens = settings.memory_mb * 1_000_000 // _BYTES_PER_TOKEN
     scale = field_scaling.scale_fields(plan.lengths, settings, folder_statistics(folder.parent))
-    runs = (_collect_tokens(plan, first, last, documents) for first, last in split_runs(plan.totals, max_tokens))
-    postings = write_runs(folder, runs, scale, settings)
+
+    def collect() -> Iterator[inversion.SortedTokens]:
+        for first, last in split_runs(plan.totals, max_tokens):
+            checkpoint()
+            yield _collect_tokens(plan, first, last, documents)
+
+    postings = write_runs(folder, collect(), scale, settings)
     segment_writer.write_lexicon(folder, plan.start, plan.blob, postings)
     return plan.lengths
 

@@ -6,7 +6,7 @@ merging, and memory is bounded whatever the size.
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -29,7 +29,15 @@ from periplus.index.vocabulary.words_file import merge_words
 from periplus.index.word_pairs.pair_lists import write_word_pairs
 from periplus.settings import IndexSettings
 
-__all__ = ["BYTES_PER_DOCUMENT", "SegmentSize", "choose_merge", "max_merged_documents", "merge_segments", "read_terms"]
+__all__ = [
+    "BYTES_PER_DOCUMENT",
+    "SegmentSize",
+    "choose_idle_merge",
+    "choose_merge",
+    "max_merged_documents",
+    "merge_segments",
+    "read_terms",
+]
 
 _MERGE_FACTOR: Final = 8
 """Merge when this many segments are in one tier of sizes; the result is in the next tier."""
@@ -37,6 +45,11 @@ _MIN_SIZE: Final = 32
 """Segments of fewer documents count as this large."""
 _MAX_DELETED_SHARE: Final = 0.3
 """A segment with a larger share of deleted documents is rewritten."""
+_IDLE_SEGMENTS: Final = 3
+"""Merge in an idle index when this many segments can become one."""
+_IDLE_RATIO: Final = 4
+"""The largest segment of such a merge has at most this many times the documents of the others: so an index is written
+again as a whole only when it has grown by a quarter."""
 BYTES_PER_DOCUMENT: Final = 512
 """Memory that a build or merge takes for each document besides postings and text: words, URL, title, columns.
 
@@ -77,18 +90,42 @@ def choose_merge(sizes: Mapping[str, SegmentSize], settings: IndexSettings) -> l
     return []
 
 
-def merge_segments(folder: Path, segments: Sequence[Segment], settings: IndexSettings) -> list[Numbers]:
-    """Write the live documents of `segments` as one; return for each the new numbers of its documents (-1: deleted)."""
+def choose_idle_merge(sizes: Mapping[str, SegmentSize], settings: IndexSettings) -> list[str]:
+    """Return the segments to merge in an index to which nothing is added at present, or none.
+
+    Every segment costs time in every query, so these are as many as is worthwhile, the smallest first.
+    """
+    names = sorted(sizes, key=lambda name: sizes[name].live)
+    totals = list(itertools.accumulate(sizes[name].live for name in names))
+    most = max_merged_documents(settings)
+    for count in range(len(names), _IDLE_SEGMENTS - 1, -1):
+        others, total = totals[count - 2], totals[count - 1]
+        if total <= most and total - others <= _IDLE_RATIO * others:
+            return names[:count]
+    return []
+
+
+def merge_segments(
+    folder: Path, segments: Sequence[Segment], settings: IndexSettings, checkpoint: Callable[[], None] = lambda: None
+) -> list[Numbers]:
+    """Write the live documents of `segments` as one; return for each the new numbers of its documents (-1: deleted).
+
+    checkpoint: called between two steps; what it raises ends the merge.
+    """
     merged = merge_documents(segments)
     with disk_errors(folder):
         folder.mkdir(parents=True)
-    lengths = write_postings(folder, segments, merged.maps, len(merged.order), settings)
+    lengths = write_postings(folder, segments, merged.maps, len(merged.order), settings, checkpoint)
     merged.columns["length"] = lengths.sum(axis=0, dtype=np.int64)
     segment_writer.write_columns(folder, merged.columns, merged.strings)
+    checkpoint()
     with Spool(folder / "text.part") as spool:
         segment_writer.write_text(folder, read_bodies(segments, merged), read_simhashes(segments, merged), spool)
+    checkpoint()
     merge_words(folder, segments, merged.maps)
+    checkpoint()
     write_names(folder)
+    checkpoint()
     merge_extras(folder, segments, merged.maps)
     merge_static_vectors(folder, segments, merged.segments[merged.order], merged.numbers[merged.order])
     first = np.cumsum([0, *(segment.documents for segment in segments)], dtype=np.int64)
