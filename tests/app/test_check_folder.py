@@ -9,6 +9,8 @@ import pytest
 from periplus.app import FILE_KINDS, check_data_folder
 from periplus.app.checking.file_kinds import PARTS, find_kind
 from periplus.cli.entry import main
+from periplus.crawl import CrawlStatistics
+from periplus.crawl.crawl_status import status_now, write_status
 from periplus.errors import BadInput, NothingHere
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,6 +27,21 @@ def test_an_intact_folder_has_no_faults_and_every_file_has_a_kind(searched: Path
     result = check_data_folder(searched)
     assert result.faults == ()
     assert result.files == sum(path.is_file() and not path.name.startswith(".") for path in searched.rglob("*"))
+
+
+def test_the_status_of_a_crawl_as_it_is_written_today_is_no_fault(searched: Path) -> None:
+    crawl = searched / "crawl"
+    is_new = not crawl.exists()
+    crawl.mkdir(exist_ok=True)
+    statistics = CrawlStatistics(3, 4, 1.5, {"gone": 1}, 10, 2, 1, 1, 9, 5.0)
+    write_status(crawl, status_now("running", statistics))
+    try:
+        assert (crawl / "status.json").is_file()
+        assert check_data_folder(searched).faults == ()
+    finally:
+        (crawl / "status.json").unlink()
+        if is_new:
+            crawl.rmdir()
 
 
 def test_a_file_that_no_kind_claims_is_reported(searched: Path) -> None:

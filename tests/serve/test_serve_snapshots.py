@@ -1,7 +1,9 @@
 """Snapshots: the same request gives the same bytes, whatever became of the index since."""
 
 import json
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -72,7 +74,7 @@ def change(folder: Path) -> None:
     build_graph_and_index(folder, SETTINGS)
 
 
-def test_the_same_request_gives_the_same_bytes_after_a_rebuild(folder: Path) -> None:
+def test_the_same_request_gives_the_same_bytes_after_a_rebuild(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = create_snapshot(folder, SETTINGS, "spring")
     assert made.documents == 2
     paths = ("/api/search", "/search", "/api/passages", "/search?format=rss")
@@ -82,6 +84,11 @@ def test_the_same_request_gives_the_same_bytes_after_a_rebuild(folder: Path) -> 
     change(folder)
     app = serve(folder)
     assert [get(app, target).body for target in targets] == before
+    later = time.time() + 40 * DAY
+    monkeypatch.setattr(
+        "periplus.serve.pages.result_pages.time", SimpleNamespace(time=lambda: later, monotonic=time.monotonic)
+    )
+    assert [get(serve(folder), target).body for target in targets] == before, "ages are those of its day"
     now = get(app, "/api/search?q=lighthouse+electric").json
     assert {result["url"] for result in now["results"]} >= {"https://a.test/", "https://c.test/"}
     assert get(app, "/api/search?q=electric&verbatim=1&snapshot=spring").json["results"] == []

@@ -11,7 +11,7 @@ from periplus.app.disk_estimates import require_index_room
 from periplus.app.jobs.index_queue import queue_for_index
 from periplus.app.kernel_compilation import compile_kernels
 from periplus.app.observer import SILENT, Observer
-from periplus.errors import BadInput
+from periplus.errors import BadInput, NothingHere
 from periplus.files import DataFolder, open_data_folder
 from periplus.settings import Settings
 
@@ -87,6 +87,8 @@ def _build_as_of(data: DataFolder, settings: Settings, target: Path, end: float,
 
     with PageStore.open(data.store, settings.store) as store:
         earlier = _EarlierRecords(store, end)
+        if next(iter(earlier.records()), None) is None:
+            raise NothingHere("No page was fetched up to this date.", "Give a later date.")
         build_graph(cast("PageStore", earlier), target / "graph", settings.graph, observer.progress)
         graph = Graph.open(target / "graph")
         if settings.search.synonym_weight:

@@ -138,8 +138,8 @@ def parse_api_request(parameters: Mapping[str, str]) -> SearchRequest:
         raise BadInput("The query is missing.", "Add q, for example /search?q=lighthouse&format=json.")
     name = "size" if "size" in parameters else "count"
     size = _bounded(name, parameters.get(name, str(PAGE_SIZE)), 1, MAX_COUNT)
-    page_text = parameters.get("page", "") or parameters.get("pageno", "") or "1"
-    page = _bounded("page", page_text, 1, MAX_START // size + 1)
+    page_name = "page" if parameters.get("page") else "pageno"
+    page = _bounded(page_name, parameters.get(page_name, "") or "1", 1, MAX_START // size + 1)
     start = _bounded("start", parameters.get("start", str((page - 1) * size)), 0, MAX_START)
     safe = _bounded("safesearch", parameters.get("safesearch", "") or "0", 0, 2)
     explain = _bounded("explain", parameters.get("explain", "0"), 0, 1) == 1

@@ -85,8 +85,12 @@ def as_asked(snapshot: Snapshot, query: Query) -> Query:
 
 
 def as_answered(snapshot: Snapshot, query: Query, page: ResultPage) -> ResultPage:
-    """Return the answer to a query without what differs from time to time, and with a note where a date was given."""
+    """Return the answer to a query without what differs from time to time, and with a note where a date was given.
+
+    Its query says on which day it was asked: how old pages are is told as of that day.
+    """
     notes = page.notes
     if query.snapshot.startswith("@") and snapshot.as_of != query.snapshot[1:]:
         notes = (f"From the snapshot {snapshot.name}, the last one up to {query.snapshot[1:]}.", *notes)
+    query = msgspec.structs.replace(query, today=snapshot.today)
     return msgspec.structs.replace(page, query=query, seconds=0.0, timings=(), notes=notes)

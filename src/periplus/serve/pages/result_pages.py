@@ -44,6 +44,7 @@ _FORMAT_BY_TYPE: Final = {
     "text/html": "html",
 }
 _HTML: Final = "text/html; charset=utf-8"
+_DAY: Final = 86_400
 _EMPTY: Final = "Nothing is indexed yet: crawl a site, or send documents to /api/documents."
 _MANY_HIDDEN: Final = 0.2
 """Share of results hidden by safe search above which the page says so."""
@@ -236,7 +237,8 @@ class ResultRenderer:
 def _write_hits(page: ResultPage, request: SearchRequest, locale: Locale, has_thumbnail: HasThumbnail) -> str:
     if request.tab == "media":
         return write_media(page.hits, request.query.words, locale, has_thumbnail)
-    return write_results(page.hits, request, locale, time.time(), has_thumbnail)
+    now = page.query.today * _DAY if page.query.today else time.time()
+    return write_results(page.hits, request, locale, now, has_thumbnail)
 
 
 @functools.lru_cache(1024)
