@@ -5,16 +5,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from index.made_pages import random_visits
+from index.made_pages import Ranks, random_visits
 from naive.engine import in_body, split_body
 from naive.features import FIELDS, features
 from periplus.index import Index, build_index
-from periplus.query import Scoring, find_candidates, parse_query, plan_query
+from periplus.query import BagOfWords, Scoring, find_candidates, parse_query, plan_query
 from periplus.rank import feature_rows as measuring
 from periplus.rank.external_signals import ExternalSignals
 from periplus.rank.feature_rows import ALL_FEATURES, FeatureExtractor, complete_features, without_static_similarity
 from periplus.rank.feature_scorer import FeatureScorer, feature_weights
+from periplus.rank.kernels.document_features import url_depths
 from periplus.rank.ranker import Ranker
 from periplus.rank.ranking_model import FEATURES
 from periplus.records import FetchRecord
@@ -87,7 +90,7 @@ def test_a_feature_is_the_same_whether_others_are_measured_or_not(tmp_path: Path
 def test_features_without_weight_are_not_measured(tmp_path: Path) -> None:
     build_index(random_visits(5, 200), tmp_path, IndexSettings())
     index = Index.open(tmp_path)
-    ranker = Ranker(index, RankSettings())
+    ranker = Ranker(index, RankSettings(), changes={"passage.long": 0.1})
     near, passage = FEATURES.index("near"), FEATURES.index("passage")
     for words, long in (("sea chart", False), ("sea chart ship harbour light fog bell tide", True)):
         tree = parse_query(words).tree
@@ -100,6 +103,41 @@ def test_features_without_weight_are_not_measured(tmp_path: Path) -> None:
         assert rows[:, passage].any() == long  # It has a weight for long queries only.
         scorer = ranker.model.scorer
         assert scorer.score_candidates(rows).tolist() == scorer.score_candidates(all_rows).tolist()
+
+
+class _Linked(Ranks):
+    """Signals with anchor text for some pages."""
+
+    def anchors(self, key: int) -> str:
+        return "sea chart" if key % 3 == 0 else ""
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_field_that_no_document_has_is_not_looked_up(tmp_path: Path, linked: bool) -> None:
+    """Without anchor text nothing has to be looked up for short queries; scores are those of all features."""
+    visits = random_visits(5, 200)
+    build_index(visits, tmp_path, IndexSettings(), _Linked({}) if linked else Ranks({}))
+    index = Index.open(tmp_path)
+    ranker = Ranker(index, RankSettings())
+    plan = ranker.plan(BagOfWords(("sea", "chart")))
+    found = find_candidates(index, plan, 20)
+    anchor, title = FEATURES.index("anchor"), FEATURES.index("title")
+    rows, every = ranker.measure_features(plan, found), ranker.measure_features(plan, found, ALL_FEATURES)
+    assert every[:, title].any()
+    assert rows[:, anchor].tolist() == every[:, anchor].tolist()
+    assert rows[:, anchor].any() == linked
+    assert rows[:, title].any() == linked
+    assert ranker.model.scorer.score_candidates(rows).tolist() == ranker.model.scorer.score_candidates(every).tolist()
+
+
+@given(st.lists(st.text("/?a=.:", max_size=12), max_size=8))
+def test_the_parts_of_a_path_are_counted(paths: list[str]) -> None:
+    urls = [f"https://a.test/{path}".encode() for path in paths]
+    start = np.cumsum([0, *map(len, urls)], dtype=np.int64)
+    blob = np.frombuffer(b"".join(urls) or b"\0", np.uint8)
+    start.flags.writeable = False
+    expected = [sum(bool(part) for part in url.split(b"?")[0].split(b"/")[3:]) for url in urls]
+    assert url_depths(blob, start).tolist() == expected
 
 
 @pytest.mark.parametrize("similar", [False, True])

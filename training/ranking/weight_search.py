@@ -33,6 +33,8 @@ _SWEEPS: Final = 4
 _DRAWS: Final = 6
 _DOUBT: Final = 1.0
 """Standard deviations among ascents that are taken off a weight."""
+_LEAST: Final = 0.01
+"""A lower weight is 0: it moves next to no result, and its feature would have to be measured for every query."""
 _SHRINK: Final = 0.6
 """How much smaller steps become from sweep to sweep."""
 _MOST_QUERIES: Final = 400
@@ -119,7 +121,7 @@ def learn_weights(samples: Sequence[Sampled], learned: Sequence[str]) -> dict[st
     chance = np.random.default_rng(7)
     drawn = np.array([_ascend([_redraw(sample, chance) for sample in samples], chance) for _ in range(_DRAWS)])
     weights = np.maximum(0.0, drawn.mean(axis=0) - _DOUBT * drawn.std(axis=0))
-    short, long = np.round(weights, 3).reshape(2, -1).tolist()
+    short, long = np.where(weights < _LEAST, 0.0, np.round(weights, 3)).reshape(2, -1).tolist()
     return {name: LearnedWeight(*pair) for name, *pair in zip(learned, short, long, strict=True)}
 
 

@@ -25,6 +25,7 @@ _ALL_TERMS: Final = 63
 """The bit of a mask that every document has."""
 _NUMBERS: Final = 256
 _NONE: Final = np.zeros(0, np.uint8)
+_NONE.flags.writeable = False
 
 Numbers = frozenset[int]
 Sets = npt.NDArray[np.uint64]
@@ -37,7 +38,7 @@ class LanguageSets:
         """Prepare sets by the first and the second language of each document; of the second, 0 is none."""
         self._blocks = blocks
         self._room = max(MAX_LANGUAGE_SETS, min(_FURTHER_SETS, _FURTHER_BYTES // (8 * max(1, blocks))))
-        self._columns = (first, second)
+        self._columns = _as_kernels_read(first), second if second is None else _as_kernels_read(second)
         self._languages: dict[int, Sets] = {}
         self._lock = threading.Lock()
         self._table: tuple[Sets, dict[Numbers, int]] = (np.zeros((0, blocks), np.uint64), {})
@@ -85,9 +86,16 @@ class LanguageSets:
             return np.hstack([self.excluded(sets[:_ALL_TERMS], documents), self.excluded(sets[_ALL_TERMS:], documents)])
         masks, bits = _masks(sets)
         first, second = self._columns
-        others = _NONE if second is None else second[documents]
-        excluded: npt.NDArray[np.bool_] = document_sets.exclude_terms(masks, bits, first[documents], others)
+        others = _NONE if second is None else second
+        excluded: npt.NDArray[np.bool_] = document_sets.exclude_terms(masks, bits, first, others, documents)
         return excluded
+
+
+def _as_kernels_read(column: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Return a column as most are mapped: contiguous, where one value stands for all of them too, and read-only."""
+    plain = np.ascontiguousarray(column, np.uint8).view()
+    plain.flags.writeable = False
+    return plain
 
 
 @functools.lru_cache(4096)

@@ -21,6 +21,7 @@ from periplus.index.kernels import (
     postings_scan,
     term_dictionary,
     term_packing,
+    text_lookup,
 )
 from periplus.index.kernels.postings_scan import LOOKUP_FIELDS
 from periplus.index.kernels.term_dictionary import TermEntry
@@ -359,10 +360,10 @@ class Segment:
     def texts(self, documents: Sequence[int]) -> list[bytes]:
         """Return the bodies of some documents, ascending: their blocks of text are found by one lookup."""
         bodies = []
-        number, raw = self._cached_block
-        for block, begin, end in self.text_spans(np.array(documents, np.int64)).tolist():
+        (number, raw), data = self._cached_block, self._text["text"]
+        for block, begin, end, start, stop in self.text_spans(np.array(documents, np.int64)).tolist():
             if block != number:
-                number, raw = block, self.text_block(block)
+                number, raw = block, self._decompress(block, data[start:stop])
             bodies.append(raw[begin:end])
         self._cached_block = (number, raw)
         return bodies
@@ -373,17 +374,19 @@ class Segment:
         return end - begin
 
     def text_spans(self, documents: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return where bodies are: rows of the block of text, and where they begin and end there."""
-        first, ends = self._text["first"], self._text["end"]
-        blocks = first.searchsorted(documents.astype(first.dtype, copy=False), side="right") - 1
-        begins = np.where(documents > first[blocks], ends[documents - 1], 0)
-        return np.array([blocks, begins, ends[documents]], np.int64).T
+        """Return where bodies are: see `text_lookup.locate_bodies`."""
+        text = self._text
+        spans: npt.NDArray[np.int64] = text_lookup.locate_bodies(text["first"], text["end"], text["start"], documents)
+        return spans
 
     def text_block(self, block: int) -> bytes:
         """Return a block of text, decompressed."""
+        begin, end = self._text["start"][block : block + 2].tolist()
+        return self._decompress(block, self._text["text"][begin:end])
+
+    def _decompress(self, block: int, data: npt.NDArray[np.uint8]) -> bytes:
         try:
-            begin, end = self._text["start"][block : block + 2].tolist()
-            return decompress(self._text["text"][begin:end].data, _MAX_BLOCK_BYTES)
+            return decompress(data.data, _MAX_BLOCK_BYTES)
         except Exception as error:
             raise CorruptFile(f"{self._text.path} is damaged in block {block}: {error}.") from error
 

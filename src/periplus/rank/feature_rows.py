@@ -5,6 +5,7 @@ folder knows of a page from outside (visits, clicks) is set beside it. docs/rank
 """
 
 import weakref
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from periplus.accel import pointers
 from periplus.arrays import ArrayFile
 from periplus.index import Index, Segment
+from periplus.index.kernels.inversion import FIELDS
 from periplus.query import QueryPlan, WordTables
 from periplus.rank.external_signals import ExternalSignals
 from periplus.rank.kernels import features
@@ -64,6 +66,7 @@ class FeatureExtractor:
         self._sheets = [pointers.pin(_columns_of(segment, signals)) for segment in index.segments]
         self._sheets_at = _stack([sheet.addresses for sheet in self._sheets])
         self._lists_at = _stack([segment.pinned_postings.addresses for segment in index.segments])
+        self._absent = _absent_features(index.segments)
 
     def extract(self, plan: QueryPlan, candidates: Candidates, today: float | None = None) -> Rows:
         """Return all features of each of the candidates of a query; today: as that of `measure`."""
@@ -98,6 +101,7 @@ class FeatureExtractor:
         )
         titles = np.array(plan.titles, np.uint64)
         today = self._outside.today if today is None else float(today)
+        needed &= ~self._absent
         measured: Rows = features.measure(self._lists_at, self._sheets_at, asked, titles, today, needed)
         if self._clicks and (clicked := self._clicks.get(frozenset(word.word for word in words))):
             measured[:, _CLICKS] = [clicked.get(key, 0.0) for key in self._keys(candidates)]
@@ -130,6 +134,18 @@ class FeatureExtractor:
             int(keys[number][document])
             for number, document in zip(candidates.segments, candidates.documents, strict=True)
         ]
+
+
+def _absent_features(segments: Sequence[Segment]) -> int:
+    """Return the features, as a mask, of fields that no document has: pages to which nobody links have no anchor text.
+
+    To look terms up in candidates takes most of the time of measuring them.
+    """
+    tokens = np.zeros(FIELDS, np.int64)
+    for segment in segments:
+        stored = segment.column("length")
+        tokens[: len(stored)] += stored
+    return sum(features.field_bit(field) for field in np.flatnonzero(tokens == 0).tolist())
 
 
 def _bonds(prepared: QueryPlan, words: int, wanted: bool) -> npt.NDArray[np.float64]:

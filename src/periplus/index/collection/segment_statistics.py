@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from periplus.index.collection.collection_view import FrequentTerms
 from periplus.index.collection.merged_terms import select_numbers, select_prefix
-from periplus.index.kernels import postings_scan
+from periplus.index.kernels import document_sets, postings_scan
+from periplus.index.kernels.term_dictionary import ENTRY_FREQUENCY
 from periplus.index.segment import Segment
 
 __all__ = ["count_together", "frequent_numbers", "frequent_terms", "have_terms", "terms_with_character"]
@@ -59,21 +60,9 @@ def have_terms(
 
 def count_together(segments: Sequence[Segment], term: bytes, others: Sequence[bytes]) -> list[int]:
     """Return how many documents have a term together with each of `others`."""
-    counts = [0] * len(others)
+    counts = np.zeros(len(others), np.int64)
     for segment in segments:
-        documents = _documents(segment, term)
-        if not len(documents):
-            continue
-        marks = np.zeros(segment.documents, np.bool_)
-        marks[documents] = True
-        for number, other in enumerate(others):
-            counts[number] += int(marks[_documents(segment, other)].sum())
-    return counts
-
-
-def _documents(segment: Segment, term: bytes) -> npt.NDArray[np.int32]:
-    entry = segment.find_term(term)
-    if entry is None:
-        return np.zeros(0, np.int32)
-    documents: npt.NDArray[np.int32] = postings_scan.read_documents(segment.postings, entry)
-    return documents
+        entries = segment.find_terms((term, *others))
+        if entries[0, ENTRY_FREQUENCY]:
+            counts += document_sets.count_shared(segment.pinned_postings.addresses, entries)
+    return counts.tolist()

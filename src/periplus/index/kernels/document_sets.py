@@ -6,10 +6,18 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
+from periplus.accel.bit_ops import popcount
+from periplus.accel.pointers import pin
 from periplus.index.kernels.inversion import FIELD_SHIFT
 from periplus.index.kernels.positions import keep_followed, read_positions
 from periplus.index.kernels.postings_format import BITSET, BLOCK, ESCAPED, LONG_BLOCK, SKIP_STEP, SPARSE
-from periplus.index.kernels.postings_reader import PostingsReader, block_bitset, make_tiny_postings, read_escaped
+from periplus.index.kernels.postings_reader import (
+    PostingsReader,
+    block_bitset,
+    get_postings,
+    make_tiny_postings,
+    read_escaped,
+)
 from periplus.index.kernels.postings_scan import (
     LOOKUP_CODE,
     LOOKUP_FIELDS,
@@ -28,7 +36,7 @@ from periplus.index.kernels.term_dictionary import (
     read_varint,
 )
 
-__all__ = ["exclude_terms", "find_phrase_documents", "mark_site", "mark_terms"]
+__all__ = ["count_shared", "exclude_terms", "find_phrase_documents", "mark_site", "mark_terms"]
 
 _ONE = np.uint64(1)
 _COLON, _SLASH, _DOT = 58, 47, 46
@@ -101,6 +109,30 @@ def mark_terms(postings: PostingsReader, entries: Any, sets: Any, most: int) -> 
             _mark_blocked(postings.stream, entries[n, ENTRY_BEGIN], entries[n, ENTRY_HEADERS], sets)
         work += entries[n, ENTRY_FREQUENCY]
     return len(entries), work
+
+
+@njit(cache=True, nogil=True)
+def count_shared(
+    postings_at: npt.NDArray[np.int64], entries: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:  # pragma: no cover - compiled
+    """Return how many documents have the first of some terms together with each of the others.
+
+    Parameters
+        postings_at: the addresses of the segment's postings
+        entries: as those of `mark_terms`
+    """
+    postings = get_postings(postings_at)
+    counts = np.zeros(len(entries) - 1, np.int64)
+    own, other = np.zeros(len(postings.live), np.uint64), np.empty(len(postings.live), np.uint64)
+    mark_terms(postings, entries[:1], own, 1)
+    for n in range(1, len(entries)):
+        other[:] = 0
+        mark_terms(postings, entries[n : n + 1], other, 1)
+        count = np.int64(0)
+        for block in range(len(own)):
+            count += popcount(own[block] & other[block])
+        counts[n - 1] = count
+    return counts
 
 
 @njit(cache=True, nogil=True)
@@ -216,19 +248,21 @@ def exclude_terms(
     bits: npt.NDArray[np.uint64],
     first: npt.NDArray[np.uint8],
     second: npt.NDArray[np.uint8],
+    documents: npt.NDArray[np.int32],
 ) -> npt.NDArray[np.bool_]:  # pragma: no cover - compiled
     """Return, by document and term, whether the document is in none of the languages of the term.
 
     Parameters
         masks: by language, as the first and as the second of a document: the sets that have it, as bits
         bits: by term, the bit of its set
-        first, second: languages of each document; the latter may be empty
+        first, second: languages of each document of the segment; the latter may be empty
+        documents: numbers of some of them
     """
-    excluded = np.empty((len(first), len(bits)), np.bool_)
-    for i in range(len(first)):
-        having = masks[0, first[i]]
+    excluded = np.empty((len(documents), len(bits)), np.bool_)
+    for i in range(len(documents)):
+        having = masks[0, first[documents[i]]]
         if len(second):
-            having |= masks[1, second[i]]
+            having |= masks[1, second[documents[i]]]
         for term in range(len(bits)):
             excluded[i, term] = not (having >> bits[term]) & np.uint64(1)
     return excluded
@@ -243,4 +277,7 @@ def warm() -> None:
     start.flags.writeable = False
     mark_site(start, blob, np.zeros(1, np.int64), start, url, blob, np.zeros(0, np.uint8), sets)
     find_phrase_documents(make_tiny_postings(), entries, 255, 10)
-    exclude_terms(np.zeros((2, 256), np.uint64), np.zeros(1, np.uint64), np.zeros(1, np.uint8), np.zeros(0, np.uint8))
+    count_shared(pin(make_tiny_postings()).addresses, np.concatenate((entries, entries)))
+    languages = np.zeros(1, np.uint8)
+    languages.flags.writeable = False
+    exclude_terms(np.zeros((2, 256), np.uint64), sets, languages, languages, np.zeros(1, np.int32))

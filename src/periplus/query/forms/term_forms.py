@@ -7,7 +7,7 @@ languages only: 'cares' is 'car' to the Spanish stemmer, but an English page abo
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -159,6 +159,8 @@ def excluded_terms(
     if not any(sets):
         return np.zeros((0, 0), np.bool_)
     pages = {restriction for restriction in sets if isinstance(restriction, PhrasePages)}
+    if not pages:
+        return segment.language_sets.excluded(cast("tuple[frozenset[int] | None, ...]", sets), documents)
     plain = tuple([None if isinstance(restriction, PhrasePages) else restriction for restriction in sets])
     excluded = segment.language_sets.excluded(plain, documents)
     for restriction in pages:

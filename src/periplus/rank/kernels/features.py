@@ -25,12 +25,12 @@ from periplus.rank.kernels.document_features import (
     NAMES,
     DocumentColumns,
     get_columns,
-    measure_document,
+    measure_documents,
     url_depths,
 )
 from periplus.rank.kernels.field_lookup import look_up_fields
 
-__all__ = ["ALL", "HALF_LIFE", "NAMES", "PREVIEW", "WINDOW", "DocumentColumns", "FeatureQuery", "measure"]
+__all__ = ["ALL", "HALF_LIFE", "NAMES", "PREVIEW", "WINDOW", "DocumentColumns", "FeatureQuery", "field_bit", "measure"]
 
 _FIELD: Final = 1
 _COVERAGE, _COVERAGE_WORDS, _PREVIEW, _SEQUENCE, _TITLE_RUN, _FILL = range(7, 13)
@@ -42,6 +42,10 @@ _NEIGHBOURS: Final = 1 << _PAIRS | 1 << _NEAR
 _PASSAGES: Final = 1 << _PASSAGE | 1 << _PASSAGE_BODY
 _PLACED: Final = 1 << _SEQUENCE | _RUNS | _NEIGHBOURS | 1 << _SPAN | _PASSAGES | 1 << _PREVIEW
 """Features that are made of positions."""
+_FIELDED: Final = (
+    ((1 << BODY_FIELD + 1) - 1) << _FIELD | 1 << _COVERAGE | 1 << _COVERAGE_WORDS | 1 << _FILL | 1 << _TITLE_BODY
+)
+"""Features that are made of the fields that have the words."""
 PREVIEW: Final = 100
 """Tokens at the beginning of the body that count as its preview."""
 WINDOW: Final = 8
@@ -75,6 +79,11 @@ class FeatureQuery(NamedTuple):
     segments: npt.NDArray[np.int32]
     documents: npt.NDArray[np.int32]
     scores: npt.NDArray[np.float32]
+
+
+def field_bit(field: int) -> int:
+    """Return the feature of what stands in a field, as a mask; 0 for a field that has none."""
+    return 1 << (_FIELD + field) if field <= BODY_FIELD else 0
 
 
 @njit(cache=True, nogil=True)
@@ -347,10 +356,9 @@ def measure(
         lists, sheet = get_postings(lists_at[segment]), get_columns(sheets_at[segment])
         if needed & _PLACED:
             _measure_places(lists, asked, segment, which, documents, needed, rows)
-        else:
+        elif needed & _FIELDED:
             _measure_fields(lists, asked, segment, which, documents, rows)
-        for i in range(len(documents)):
-            measure_document(sheet, documents[i], titles, today, needed, rows[which[i]])
+        measure_documents(sheet, documents, which, titles, today, needed, rows)
     return rows
 
 
