@@ -37,6 +37,13 @@ def test_passages_carry_their_evidence() -> None:
     assert SEARCHER.asked[-1].size == 20
 
 
+def test_an_empty_index_has_no_passages_and_says_so() -> None:
+    answer = get(make_app(FakeSearcher(0, documents=0), ServeSettings(threads=1)), "/api/passages?q=salt")
+    assert answer.status == 200
+    assert answer.json["passages"] == []
+    assert "Nothing is indexed yet" in answer.json["notes"][0]
+
+
 @pytest.mark.parametrize("wrong", ["tokens=0", "tokens=99999999", "tokens=x", "count=0", "safesearch=9"])
 def test_invalid_requests_for_passages(wrong: str) -> None:
     answer = get(APP, f"/api/passages?q=salt&{wrong}")

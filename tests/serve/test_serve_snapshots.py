@@ -142,6 +142,10 @@ def test_a_date_is_answered_from_the_versions_of_that_date(folder: Path) -> None
     later = get(app, "/api/search?q=lighthouse&as_of=2026-05-20").json
     assert later["results"] == then["results"]
     assert later["notes"] == ["From the snapshot may, the last one up to 2026-05-20."]
+    page = get(app, "/search?q=lighthouse&as_of=2026-05-20").text
+    assert page.count('<input type="hidden" name="as_of" value="2026-05-20">') == 2  # of the field and of the filters
+    named = get(app, "/search?q=lighthouse&snapshot=may").text
+    assert named.count('<input type="hidden" name="snapshot" value="may">') == 2
     none = get(app, "/api/search?q=lighthouse&as_of=2026-04-30")
     assert none.status == 400
     assert "--as-of 2026-04-30" in none.json["hint"]

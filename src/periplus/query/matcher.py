@@ -60,16 +60,15 @@ def estimate_cost(prepared: QueryPlan, documents: int, blocks: int) -> int:
 
 def describe_plan(prepared: QueryPlan) -> str:
     """Return a summary of a plan for logs: the numbers of its parts, none of its words."""
-    sets = [wanted for wanted in prepared.filters if isinstance(wanted, TermSet)]
-    parts = {
-        "leaves": len(prepared.leaves),
-        "steps": len(prepared.program),
-        "phrases": len(prepared.phrases),
-        "phrase words": sum(len(phrase.leaves) for phrase in prepared.phrases),
-        "filters": len(prepared.filters),
-        "expansions": sum(len(wanted.terms) for wanted in sets),
-    }
-    return ", ".join(f"{count} {name}" for name, count in parts.items() if count) or "nothing"
+    summary = f"{len(prepared.leaves)} leaves, {len(prepared.program)} steps"
+    if prepared.phrases:
+        words = sum([len(phrase.leaves) for phrase in prepared.phrases])
+        summary += f", {len(prepared.phrases)} phrases, {words} phrase words"
+    if prepared.filters:
+        sets = [wanted for wanted in prepared.filters if isinstance(wanted, TermSet)]
+        terms = sum([len(wanted.terms) for wanted in sets])
+        summary += f", {len(prepared.filters)} filters" + (f", {terms} expansions" if terms else "")
+    return summary
 
 
 def find_candidates(index: Index, prepared: QueryPlan, k: int, budget: QueryBudget | None = None) -> Candidates:

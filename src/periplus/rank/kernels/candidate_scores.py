@@ -39,24 +39,27 @@ def score_rows(
     count, columns = rows.shape
     scores = np.empty(count)
     whole = columns - columns % _LANES
-    weights = np.empty(columns)
+    weights, used, first_behind = np.empty(columns), np.empty(columns, np.int64), 0
+    size = 0
     for column in range(columns):
         weights[column] = (1.0 - share) * short[column] + share * long[column]
+        if weights[column] != 0.0:
+            used[size] = column
+            size += 1
+            first_behind += column < whole
     lanes = np.empty(_LANES)
     for row in range(count):
         lanes[:] = 0.0
-        total = 0.0
-        for column in range(columns):
-            if column == whole:
-                total = _join(lanes)
-            if weights[column] != 0.0:
-                value = similarities[row] if column == similarity else rows[row, column]
-                part = shape_value(value, shape[column]) * weights[column]
-                if column < whole:
-                    lanes[column % _LANES] += part
-                else:
-                    total += part
-        scores[row] = total if whole < columns else _join(lanes)
+        for n in range(first_behind):
+            column = used[n]
+            value = similarities[row] if column == similarity else rows[row, column]
+            lanes[column % _LANES] += shape_value(value, shape[column]) * weights[column]
+        total = _join(lanes)
+        for n in range(first_behind, size):
+            column = used[n]
+            value = similarities[row] if column == similarity else rows[row, column]
+            total += shape_value(value, shape[column]) * weights[column]
+        scores[row] = total
     return scores
 
 

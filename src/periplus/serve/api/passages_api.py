@@ -5,12 +5,14 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
+import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from periplus.errors import BadInput, NothingHere
+from periplus.errors import BadInput
 from periplus.records import ResultPage
+from periplus.serve.api.result_formats import EMPTY_NOTE
 from periplus.serve.pages import number_formats
 from periplus.serve.pages.markdown_pages import render_markdown
 from periplus.serve.pages.page_links import passage_link
@@ -45,7 +47,7 @@ class PassageHandlers:
         query = parsed.query
         page, found = await self._executor.run_search(lambda limits: self._searcher.passages(query, tokens, limits))
         if not page.documents:
-            raise NothingHere("The index is empty.")
+            page = msgspec.structs.replace(page, notes=(*page.notes, EMPTY_NOTE))
         return json_response(_answer(page, found))
 
     async def page(self, request: Request) -> Response:

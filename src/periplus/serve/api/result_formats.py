@@ -13,7 +13,10 @@ from periplus.serve.pages import number_formats
 from periplus.serve.pages.page_links import result_link
 from periplus.serve.search_request import SearchRequest, request_url
 
-__all__ = ["as_csv", "as_json", "as_rss"]
+__all__ = ["EMPTY_NOTE", "as_csv", "as_json", "as_rss"]
+
+EMPTY_NOTE: Final = "Nothing is indexed yet: crawl a site, or send documents to /api/documents."
+"""The note of an answer where nothing is indexed."""
 
 _ENGINE: Final = "periplus"
 _COLUMNS: Final = ("title", "url", "content", "host", "engine", "score", "type")

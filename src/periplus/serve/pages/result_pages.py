@@ -10,7 +10,7 @@ import msgspec
 
 from periplus.errors import Overloaded
 from periplus.records import Query, ResultPage, SearchLimits
-from periplus.serve.api.result_formats import as_csv, as_json, as_rss
+from periplus.serve.api.result_formats import EMPTY_NOTE, as_csv, as_json, as_rss
 from periplus.serve.instant.instant_answers import instant_answer
 from periplus.serve.instant.weather import WeatherQuery, parse_weather_query
 from periplus.serve.middleware.slow_query_log import SlowQueryLog
@@ -45,7 +45,6 @@ _FORMAT_BY_TYPE: Final = {
 }
 _HTML: Final = "text/html; charset=utf-8"
 _DAY: Final = 86_400
-_EMPTY: Final = "Nothing is indexed yet: crawl a site, or send documents to /api/documents."
 _MANY_HIDDEN: Final = 0.2
 """Share of results hidden by safe search above which the page says so."""
 _SUGGESTIONS: Final = 8
@@ -145,7 +144,7 @@ class ResultRenderer:
     def _for_program(self, request: SearchRequest, format_name: str, base: str, limits: SearchLimits) -> RenderedPage:
         page = self._search(request.query, limits)
         if not page.documents:
-            page = msgspec.structs.replace(page, notes=(*page.notes, _EMPTY))
+            page = msgspec.structs.replace(page, notes=(*page.notes, EMPTY_NOTE))
         cacheable = not page.partial and page.documents > 0
         if format_name == "csv":
             body, kind = as_csv(page).encode("utf-8", "replace"), "text/csv; charset=utf-8"
