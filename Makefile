@@ -144,8 +144,9 @@ bench-rules: $(DEV_READY) ## queries with a thousand blocked hosts beside the sa
 bench-live: $(DEV_READY) ## delay between publishing a page and finding it (DOCUMENTS=20000)
 	@$(BIN)/python bench/live.py $(if $(DOCUMENTS),--documents $(DOCUMENTS))
 
-bench-million: $(DEV_READY) ## a million generated documents: build, check, search, serve (DOCUMENTS=1000000 WORKERS=1)
-	@$(BIN)/python bench/million.py $(if $(DOCUMENTS),--documents $(DOCUMENTS)) $(if $(WORKERS),--workers $(WORKERS))
+bench-million: $(DEV_READY) ## a million documents, generated or passages of a corpus: build, check, search, serve (DOCUMENTS=1000000 WORKERS=1 CORPUS= QUERIES= WORDS=)
+	@$(BIN)/python bench/million.py $(if $(DOCUMENTS),--documents $(DOCUMENTS)) $(if $(WORKERS),--workers $(WORKERS)) \
+		$(if $(CORPUS),--corpus $(CORPUS)) $(if $(QUERIES),--queries $(QUERIES)) $(if $(WORDS),--words $(WORDS)) $(ARGS)
 
 bench-serve: $(DEV_READY) ## HTTP search under load: start, cold and warm cache, publishing, 1,000 clients (FOLDER= QUERIES= SECONDS=15 CROWD=120 NEW=0.1)
 	@$(BIN)/python bench/serve.py $(if $(FOLDER),--folder $(FOLDER)) $(if $(CORPUS),--corpus $(CORPUS)) \

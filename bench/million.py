@@ -1,17 +1,21 @@
-"""A million generated documents: build, check, search, serve; time and memory of each (T4, T12, T13).
+"""A million documents: build, check, search, serve; time and memory of each (T4, T12, T13).
 
-python bench/million.py [--documents N] [--words N] [--workers N] [--keep FOLDER] [--built]
+python bench/million.py [--documents N] [--words N] [--workers N] [--keep FOLDER] [--built] [--corpus FILE]
+
+Documents are generated, or they are the passages of a corpus. Generated words are of no language, and are taken for
+those of many: a word has a form for each of them, which real text does not have. So both are measured.
 """
 
 import argparse
 import resource
 import tempfile
 import time
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from corpus import make_passages, make_queries, tokenise
+from corpus import Passage, make_passages, make_queries, read_passages, read_queries, tokenise
 from figures import folder_bytes
 from peers.ours import page_visits
 from periplus.index import Index, build_index, check_index
@@ -28,19 +32,26 @@ def main() -> None:
     parser.add_argument("--memory-mb", type=int, default=IndexSettings().memory_mb)
     parser.add_argument("--keep", type=Path, help="use this folder, and leave it there")
     parser.add_argument("--built", action="store_true", help="search and serve the index that --keep left, only")
+    parser.add_argument(
+        "--corpus", type=Path, help="JSONL of {id, url, title, text}, plain, .gz or .zst, cut into passages"
+    )
+    parser.add_argument("--queries", type=Path, help="JSONL of {query, tags} for it")
     options = parser.parse_args()
+    if bool(options.corpus) != bool(options.queries):
+        parser.error("--corpus and --queries go together")
+    name = "million_corpus" if options.corpus else "million"
     if options.built:
         figures = ask(options.keep, Settings(folder=str(options.keep)), options)
-        save("million_asked", {"documents": options.documents, "words_most": options.words} | figures)
+        save(f"{name}_asked", {"documents": options.documents, "words_most": options.words} | figures)
         return
-    with tempfile.TemporaryDirectory() as name:
-        figures = measure(options.keep or Path(name), options)
-    save("million", figures)
+    with tempfile.TemporaryDirectory() as folder:
+        figures = measure(options.keep or Path(folder), options)
+    save(name, figures)
 
 
 def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     settings = Settings(folder=str(folder), index=IndexSettings(memory_mb=options.memory_mb, workers=options.workers))
-    visits = page_visits(islice(make_passages(options.words), options.documents))
+    visits = page_visits(islice(_passages(options), options.documents))
     began = time.perf_counter()
     counted = build_index(visits, folder / "index", settings.index)
     built = time.perf_counter() - began
@@ -67,7 +78,8 @@ def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
 
 def ask(folder: Path, settings: Settings, options: argparse.Namespace) -> dict[str, Any]:
     """Search the index, and serve it."""
-    asked = make_queries(list(tokenise(p.text for p in islice(make_passages(options.words), 5_000))))
+    generated = make_passages(options.words)
+    asked = read_queries(options.queries) if options.queries else make_queries(_tokens(islice(generated, 5_000)))
     figures = search_all(folder, settings, asked, 4)
     figures |= serve(folder, asked)
     print(
@@ -78,6 +90,14 @@ def ask(folder: Path, settings: Settings, options: argparse.Namespace) -> dict[s
         f"after {figures['served']:,} queries"
     )
     return figures
+
+
+def _passages(options: argparse.Namespace) -> Iterator[Passage]:
+    return read_passages(options.corpus, options.words) if options.corpus else make_passages(options.words)
+
+
+def _tokens(passages: Iterable[Passage]) -> list[str]:
+    return list(tokenise(passage.text for passage in passages))
 
 
 def _peak_mb() -> float:

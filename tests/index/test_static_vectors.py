@@ -58,7 +58,7 @@ def test_an_old_segment_is_embedded_in_bounded_pieces(tmp_path: Path, monkeypatc
     texts = [f"{ENGLISH} " * (9 if number == 3 else 1) for number in range(7)]
     segment = build(tmp_path, [record(number, text) for number, text in enumerate(texts)]).segments[0]
     whole = embed_segment(segment, load_static_model())
-    sizes = [segment.text_length(number) for number in range(7)]
+    sizes = [segment.stored_texts.length(number) for number in range(7)]
     for documents, most in ((3, 10**9), (1_024, 2 * min(sizes)), (1_024, 1)):
         monkeypatch.setattr(static_vectors, "_CHUNK", documents)
         monkeypatch.setattr(static_vectors, "_CHUNK_BYTES", most)

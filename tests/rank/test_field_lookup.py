@@ -31,10 +31,3 @@ def test_fields_are_those_of_each_document(tmp_path: Path, count: int) -> None:
             assert mask == 1 | (0 if out else segment.positions(entry, document)[2])
     assert encodings <= {SPARSE, BLOCKED, BITSET}
     assert count < 700 or BITSET in encodings
-
-
-def test_texts_are_those_of_each_document(tmp_path: Path) -> None:
-    build_index(random_visits(4, 200), tmp_path, IndexSettings())
-    segment = Index.open(tmp_path).segments[0]
-    for documents in ([], [0], [3, 4, 5, 120, 199], list(range(200))):
-        assert segment.texts(documents) == [segment.text(document) for document in documents]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from periplus.accel import pointers
 from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile
+from periplus.index.high_impacts import HighImpacts
 from periplus.index.index_manifest import SEGMENT_FORMAT
 from periplus.index.kernels import (
     document_sets,
@@ -21,16 +22,15 @@ from periplus.index.kernels import (
     postings_scan,
     term_dictionary,
     term_packing,
-    text_lookup,
 )
 from periplus.index.kernels.postings_scan import LOOKUP_FIELDS
 from periplus.index.kernels.term_dictionary import TermEntry
 from periplus.index.language_sets import MAX_LANGUAGE_SETS, LanguageSets
 from periplus.index.own_fields.own_fields import OwnFields
+from periplus.index.stored_texts import StoredTexts
 from periplus.index.term_rows import TermRowCache
 from periplus.index.validation.kernels import term_checks
 from periplus.index.validation.segment_checks import check_segment_files, damaged_array
-from periplus.store import decompress
 
 __all__ = ["PARTS", "Segment", "TermEntry"]
 
@@ -39,7 +39,6 @@ OPTIONAL_PARTS: Final = ("words", "extras", "static_vectors", "names", "own_fiel
 """Parts that a segment may lack."""
 _DEFAULTS: Final = {"analysis": np.zeros(1, np.uint8)}
 """Columns that segments of earlier versions lack, and the value that they stand for."""
-_MAX_BLOCK_BYTES: Final = 1 << 28
 _READ_AHEAD: Final = 8
 """Bytes behind the postings that kernels may read: a word of eight, of which the first is used."""
 _MAX_PHRASES: Final = 1_024
@@ -81,7 +80,7 @@ class Segment:
         )
         self._term_rows = TermRowCache(self.packed_terms, self._postings_arrays)
         self.mark_deleted(deleted)
-        self._cached_block: tuple[int, bytes] = (-1, b"")
+        self.stored_texts = StoredTexts(self._text)
         self._expanded: dict[str, npt.NDArray[Any]] = {}
         self._language_lists: dict[frozenset[int], npt.NDArray[np.int32]] = {}
         self._phrases: dict[tuple[tuple[bytes, ...], int], npt.NDArray[np.int32]] = {}
@@ -111,7 +110,13 @@ class Segment:
         columns["stream"] = self._postings_arrays.stream
         static, highest = self._static_ranks
         self.postings = postings_reader.PostingsReader(
-            **columns, static=static, block_static=highest, live=self.live, bitsets=self._bitsets
+            **columns,
+            static=static,
+            block_static=highest,
+            live=self.live,
+            bitsets=self._bitsets,
+            high_impacts=self.high_impacts.sets,
+            impact_limits=self.high_impacts.limits,
         )
         self.pinned_postings = pointers.pin(self.postings)
 
@@ -127,6 +132,11 @@ class Segment:
             highest = np.full(-(-self.documents // inversion.BLOCK), highest[0], np.float32)
         static.flags.writeable = highest.flags.writeable = False  # As the mapped ones are.
         return static, highest
+
+    @functools.cached_property
+    def high_impacts(self) -> HighImpacts:
+        """Where frequent terms have their highest impacts."""
+        return HighImpacts(*self._bitsets.shape, self.documents)
 
     @functools.cached_property
     def _bitsets(self) -> npt.NDArray[np.uint64]:
@@ -340,55 +350,13 @@ class Segment:
             return self._text["simhash"]
         return np.broadcast_to(np.zeros(1, np.uint64), self.documents)
 
-    def _span(self, document: int) -> tuple[int, int, int]:
-        """Return the block of text that a body is in, and where it begins and ends there."""
-        first, ends = self._text["first"], self._text["end"]
-        # An integer of another type would make NumPy convert the whole array first.
-        block = int(first.searchsorted(first.dtype.type(document), side="right")) - 1
-        begin = int(ends[document - 1]) if document > int(first[block]) else 0
-        return block, begin, int(ends[document])
-
     def text(self, document: int) -> bytes:
         """Return the body of a document, as UTF-8."""
-        block, begin, end = self._span(document)
-        number, raw = self._cached_block
-        if number != block:
-            raw = self.text_block(block)
-            self._cached_block = (block, raw)
-        return raw[begin:end]
+        return self.stored_texts.text(document)
 
     def texts(self, documents: Sequence[int]) -> list[bytes]:
         """Return the bodies of some documents, ascending: their blocks of text are found by one lookup."""
-        bodies = []
-        (number, raw), data = self._cached_block, self._text["text"]
-        for block, begin, end, start, stop in self.text_spans(np.array(documents, np.int64)).tolist():
-            if block != number:
-                number, raw = block, self._decompress(block, data[start:stop])
-            bodies.append(raw[begin:end])
-        self._cached_block = (number, raw)
-        return bodies
-
-    def text_length(self, document: int) -> int:
-        """Return the length of a body, in bytes."""
-        _, begin, end = self._span(document)
-        return end - begin
-
-    def text_spans(self, documents: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return where bodies are: see `text_lookup.locate_bodies`."""
-        text = self._text
-        spans: npt.NDArray[np.int64] = text_lookup.locate_bodies(text["first"], text["end"], text["start"], documents)
-        return spans
-
-    def text_block(self, block: int) -> bytes:
-        """Return a block of text, decompressed."""
-        begin, end = self._text["start"][block : block + 2].tolist()
-        return self._decompress(block, self._text["text"][begin:end])
-
-    def _decompress(self, block: int, data: npt.NDArray[np.uint8]) -> bytes:
-        try:
-            return decompress(data.data, _MAX_BLOCK_BYTES)
-        except Exception as error:
-            raise CorruptFile(f"{self._text.path} is damaged in block {block}: {error}.") from error
+        return self.stored_texts.texts(documents)
 
     @functools.cached_property
     def own_fields(self) -> OwnFields:

@@ -104,7 +104,7 @@ def _split_documents(segment: Segment) -> Iterator[range]:
     """Split the documents of a segment into runs that are embedded at a time."""
     first = size = 0
     for document in range(segment.documents):
-        length = segment.text_length(document)
+        length = segment.stored_texts.length(document)
         if document > first and (document - first == _CHUNK or size + length > _CHUNK_BYTES):
             yield range(first, document)
             first, size = document, 0

@@ -133,7 +133,7 @@ def read_bodies(segments: Sequence[Segment], merged: MergedDocuments) -> Iterato
     spans = np.zeros((len(merged.numbers), 3), np.int64)
     for number, segment in enumerate(segments):
         rows = merged.segments == number
-        spans[rows] = segment.text_spans(merged.numbers[rows])[:, :3]
+        spans[rows] = segment.stored_texts.spans(merged.numbers[rows])[:, :3]
     cache: list[dict[int, bytes]] = [{} for _ in segments]
     for part in range(0, len(merged.order), _CHUNK_DOCUMENTS):
         order = merged.order[part : part + _CHUNK_DOCUMENTS]
@@ -142,7 +142,7 @@ def read_bodies(segments: Sequence[Segment], merged: MergedDocuments) -> Iterato
             if raw is None:
                 if len(cache[owner]) >= _CACHED_BLOCKS:
                     cache[owner].pop(next(iter(cache[owner])))
-                raw = cache[owner][block] = segments[owner].text_block(block)
+                raw = cache[owner][block] = segments[owner].stored_texts.block(block)
             yield raw[begin:end]
 
 

@@ -103,7 +103,7 @@ class HitBuilder:
     def _make_signature(self, row: int, segment: Segment, document: int) -> ContentSignature:
         """Return the simhash that a crawl stored of a document's main content, or one of its text."""
         stored = int(segment.simhashes[document])
-        if stored and (length := segment.text_length(document)) >= MIN_SIMHASH_BYTES:
+        if stored and (length := segment.stored_texts.length(document)) >= MIN_SIMHASH_BYTES:
             return ContentSignature(stored, length, 0)
         text = self._text(row)
         data = np.frombuffer(text[:_MAX_SIMHASH_BYTES], np.uint8)

@@ -112,7 +112,7 @@ class CandidateColumnReader:
 
 def _fill(table: CandidateRows, segment: Segment, documents: npt.NDArray[np.int64]) -> None:
     """Read some documents of a segment."""
-    spans = segment.text_spans(documents)
+    spans = segment.stored_texts.spans(documents)
     numbers = segment.column("host")[documents].tolist()
     names = {number: segment.string("hosts", number) for number in set(numbers)}
     hosts = {number: fingerprint_text(name) for number, name in names.items()}
