@@ -1,16 +1,18 @@
-"""Turns postings back into tokens, for merging segments: two passes of counting sort, without comparisons.
+"""Turns postings back into tokens, for merging segments.
 
-Tokens of several segments are put in the order of their new documents, then of their new terms, for as many terms at a
-time as memory allows. The result is what `forward_index.sort_tokens` returns for the same documents, so that a merged
-segment equals the one that a build would have written.
+Tokens of several segments are put side by side by their new terms, for as many terms at a time as memory allows; those
+of one segment are in the order of its documents, so that each term has few ascending runs, which are merged. The result
+is what `forward_index.sort_tokens` returns for the same documents, so that a merged segment equals the one that a build
+would have written.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
+from periplus.accel.bit_ops import lowest_bit
 from periplus.index.kernels.inversion import FIELD_SHIFT, FIELDS, SortedTokens
 from periplus.index.kernels.positions import read_position_count, read_position_delta, skip_position_deltas
 from periplus.index.kernels.postings_format import ESCAPED
@@ -23,11 +25,15 @@ __all__ = [
     "MergeSource",
     "collect_tokens",
     "count_tokens",
+    "gather_tokens",
     "mark_fields",
     "max_impacts",
     "measure_tokens",
-    "sort_by_term",
+    "sort_by_document",
 ]
+
+_DOCUMENT_SHIFT = np.uint64(32)
+"""A token is one number: its document in the bits from here on, its position below."""
 
 
 class MergeSource(NamedTuple):
@@ -76,9 +82,10 @@ def measure_tokens(
             document, code = source.documents[documents[n]], codes[n] & ESCAPED
             if codes[n] & POSITIONS_SIZED:
                 _, position = read_position_delta(postings.positions, position)
-            for field in range(FIELDS):
-                if not (masks[n] >> field) & 1:
-                    continue
+            mask = np.uint64(masks[n])
+            while mask:
+                field = np.int64(lowest_bit(mask))
+                mask &= mask - np.uint64(1)
                 times = np.int64(code + 1)
                 if code == ESCAPED:
                     times, position = read_position_count(postings.positions, position)
@@ -166,31 +173,107 @@ def collect_tokens(
 
 
 @njit(cache=True, nogil=True)
-def sort_by_term(
-    starts: npt.NDArray[np.int64], terms: npt.NDArray[np.int32], positions: npt.NDArray[np.uint32], count: int
-) -> SortedTokens:  # pragma: no cover - compiled
-    """Sort tokens by term, then document.
+def gather_tokens(
+    postings: PostingsReader,
+    source: MergeSource,
+    base: int,
+    cursors: npt.NDArray[np.int64],
+    tokens: npt.NDArray[np.uint64],
+) -> None:  # pragma: no cover - compiled
+    """Copy tokens to where those of their new term are.
 
     Parameters
-        starts: where the tokens of each document begin
-        terms, positions: term and position of each token, document after document
-        count: how many terms there are
+        postings, source: a segment, and what becomes of it
+        base: the number of the first term in hand
+        cursors: by new term (counted from `base`), where its next token goes; advanced
+        tokens: new document and position of each token; filled
     """
-    begin = np.zeros(count + 1, np.int64)
-    for term in terms:
-        begin[term + 1] += 1
-    for term in range(count):
-        begin[term + 1] += begin[term]
-    cursors = begin[:-1].copy()
-    by_document = np.empty(len(terms), np.int32)
-    by_position = np.empty(len(terms), np.uint32)
-    for document in range(len(starts) - 1):
-        for token in range(starts[document], starts[document + 1]):
-            at = cursors[terms[token]]
-            cursors[terms[token]] = at + 1
-            by_document[at] = document
-            by_position[at] = positions[token]
-    return SortedTokens(begin, by_document, by_position)
+    most = _max_frequency(source)
+    documents, codes = np.empty(most, np.int32), np.empty(most, np.uint8)
+    masks, impacts = np.empty(most, np.uint8), np.empty(most, np.uint8)
+    for term in range(source.first, source.last):
+        entry = term_entry(source.terms, term)
+        position, new = entry.positions, source.numbers[term] - base
+        at = cursors[new]
+        for n in range(read_postings(postings, entry, documents, codes, masks, impacts)):
+            document, code = source.documents[documents[n]], codes[n] & ESCAPED
+            if codes[n] & POSITIONS_SIZED:
+                _, position = read_position_delta(postings.positions, position)
+            mask = np.uint64(masks[n])
+            while mask:
+                field = np.int64(lowest_bit(mask))
+                mask &= mask - np.uint64(1)
+                times = np.int64(code + 1)
+                if code == ESCAPED:
+                    times, position = read_position_count(postings.positions, position)
+                if document < 0:
+                    position = skip_position_deltas(postings.positions, position, times)
+                    continue
+                token = np.uint64(document) << _DOCUMENT_SHIFT | np.uint64(field << FIELD_SHIFT)
+                for _ in range(times):
+                    step, position = read_position_delta(postings.positions, position)
+                    token += np.uint64(step)
+                    tokens[at] = token
+                    at += 1
+        cursors[new] = at
+
+
+@njit(cache=True, nogil=True)
+def _merge_runs(one: Any, begin: int, middle: int, end: int, other: Any) -> None:  # pragma: no cover - compiled
+    """Merge two ascending runs that are side by side into another array."""
+    left, right, at = begin, middle, begin
+    while left < middle and right < end:
+        first, second = one[left], one[right]
+        is_second = second < first
+        other[at] = second if is_second else first
+        right += is_second
+        left += not is_second
+        at += 1
+    while left < middle:
+        other[at] = one[left]
+        left, at = left + 1, at + 1
+    while right < end:
+        other[at] = one[right]
+        right, at = right + 1, at + 1
+
+
+@njit(cache=True, nogil=True)
+def sort_by_document(
+    starts: npt.NDArray[np.int64], tokens: npt.NDArray[np.uint64]
+) -> SortedTokens:  # pragma: no cover - compiled
+    """Sort the tokens of each term by document and position: its ascending runs are merged, two at a time.
+
+    Parameters
+        starts: where the tokens of each term begin, and the end
+        tokens: the tokens of all terms; changed
+    """
+    most = np.int64(0)
+    for term in range(len(starts) - 1):
+        most = max(most, starts[term + 1] - starts[term])
+    scratch, bounds = np.empty(most, np.uint64), np.empty(most + 2, np.int64)
+    documents, positions = np.empty(len(tokens), np.int32), np.empty(len(tokens), np.uint32)
+    for term in range(len(starts) - 1):
+        one = tokens[starts[term] : starts[term + 1]]
+        other = scratch[: len(one)]
+        runs, bounds[0] = 1, 0
+        for n in range(1, len(one)):
+            if one[n] < one[n - 1]:
+                bounds[runs] = n
+                runs += 1
+        bounds[runs] = len(one)
+        while runs > 1:
+            merged = 0
+            for run in range(0, runs, 2):
+                last = min(run + 2, runs)
+                _merge_runs(one, bounds[run], bounds[run + 1], bounds[last], other)
+                merged += 1
+                bounds[merged] = bounds[last]
+            runs = merged
+            one, other = other, one
+        for n in range(len(one)):
+            documents[starts[term] + n] = np.int32(one[n] >> _DOCUMENT_SHIFT)
+            positions[starts[term] + n] = np.uint32(one[n] & np.uint64(0xFFFFFFFF))
+    return SortedTokens(starts, documents, positions)
 
 
 @njit(cache=True, nogil=True)
@@ -231,6 +314,7 @@ def warm() -> None:
     measure_tokens(postings, source, np.zeros((1, FIELDS), np.int32), counts)
     count_tokens(postings, source, counts)
     collect_tokens(postings, source, 0, np.zeros(1, np.int64), terms, positions)
-    sort_by_term(np.array([0, 1], np.int64), terms, positions, 1)
+    gather_tokens(postings, source, 0, np.zeros(1, np.int64), np.zeros(1, np.uint64))
+    sort_by_document(np.array([0, 1], np.int64), np.zeros(1, np.uint64))
     max_impacts(postings, dictionary)
     mark_fields(postings, dictionary, 64)

@@ -55,7 +55,7 @@ def write_postings(
     def collect() -> Iterator[inversion.SortedTokens]:
         for first, last in split_runs(plan.totals, max_tokens):
             checkpoint()
-            yield _collect_tokens(plan, first, last, documents)
+            yield _collect_tokens(plan, first, last)
 
     postings = write_runs(folder, collect(), scale, settings)
     segment_writer.write_lexicon(folder, plan.start, plan.blob, postings)
@@ -90,20 +90,13 @@ def _plan_merge(segments: Sequence[Segment], maps: Sequence[Numbers], documents:
     )
 
 
-def _collect_tokens(plan: _MergePlan, first: int, last: int, documents: int) -> inversion.SortedTokens:
+def _collect_tokens(plan: _MergePlan, first: int, last: int) -> inversion.SortedTokens:
     """Return the tokens of some terms, in order."""
-    sources = []
-    for source in plan.sources:
+    starts = np.zeros(last - first + 1, np.int64)
+    np.cumsum(plan.totals[first:last], out=starts[1:])
+    gathered, cursors = np.empty(int(starts[-1]), np.uint64), starts[:-1].copy()
+    for segment, source in zip(plan.segments, plan.sources, strict=True):
         begin, end = np.searchsorted(source.numbers, (first, last)).tolist()
-        sources.append(source._replace(first=begin, last=end))
-    counts = np.zeros(documents, np.int64)
-    for segment, source in zip(plan.segments, sources, strict=True):
-        postings_merge.count_tokens(segment.postings, source, counts)
-    starts = np.zeros(documents + 1, np.int64)
-    np.cumsum(counts, out=starts[1:])
-    terms, positions = np.empty(int(starts[-1]), np.int32), np.empty(int(starts[-1]), np.uint32)
-    cursors = starts[:-1].copy()
-    for segment, source in zip(plan.segments, sources, strict=True):
-        postings_merge.collect_tokens(segment.postings, source, first, cursors, terms, positions)
-    tokens: inversion.SortedTokens = postings_merge.sort_by_term(starts, terms, positions, last - first)
+        postings_merge.gather_tokens(segment.postings, source._replace(first=begin, last=end), first, cursors, gathered)
+    tokens: inversion.SortedTokens = postings_merge.sort_by_document(starts, gathered)
     return tokens
