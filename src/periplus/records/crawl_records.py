@@ -167,7 +167,7 @@ class PageFlag(enum.IntFlag):
 SNIPPET_LIMITS: Final = (0, 20, 40, 60, 80, 100, 120, 140, 160, 200, 240, 300, 400, 500, 700)
 
 
-class Page(msgspec.Struct, frozen=True, omit_defaults=True):
+class Page(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What was parsed from the body of a response."""
 
     url: str
@@ -215,7 +215,7 @@ class Page(msgspec.Struct, frozen=True, omit_defaults=True):
     popularity: float = 0.0  # how popular such a document is, from 0 to 1
 
 
-class FetchRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+class FetchRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One fetch with its outcome and its page: what is stored, replayed by recovery, and indexed."""
 
     url: str

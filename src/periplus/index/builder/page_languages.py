@@ -20,6 +20,7 @@ from periplus.text import (
 
 __all__ = ["identify_languages", "sample_text"]
 
+_LANGUAGE: Final = Document._fields.index("language")
 _CHUNK: Final = 8_192
 """Documents whose probabilities are in memory at once."""
 _SHORT_SAMPLES: Final = (120, 72)
@@ -47,10 +48,15 @@ def identify_languages(documents: Sequence[Document], sites: SiteLanguages) -> l
         part = documents[begin : begin + _CHUNK]
         codes = [LANGUAGES[number] for number in _identify(part, sites).tolist()]
         identified += [
-            document if document.language == code else document._replace(language=code)
+            document if document.language == code else _with_language(document, code)
             for document, code in zip(part, codes, strict=True)
         ]
     return identified
+
+
+def _with_language(document: Document, code: str) -> Document:
+    """Return a document in another language; by position, since this runs for most pages."""
+    return Document._make((*document[:_LANGUAGE], code, *document[_LANGUAGE + 1 :]))
 
 
 def _identify(documents: Sequence[Document], sites: SiteLanguages) -> npt.NDArray[np.uint8]:

@@ -79,8 +79,9 @@ def finish_segment(
     any, those of the index folder. live: whether it is a small one, soon to be merged.
     """
     folder, documents = builder.folder, builder.buffered()
+    size = len(documents.data)
     rows = _order_rows(documents, _select_rows(documents.columns["key"], withdrawn))
-    trim_heap()
+    trim_heap(size)
     texts = _document_tokens(documents, rows)
     sample = _LIVE_SAMPLE if live else SAMPLE_TOKENS
     statistics = _write_postings(builder, texts, collection or folder_statistics(folder.parent), sample)
@@ -92,7 +93,7 @@ def finish_segment(
     _write_columns(folder, documents, columns, rows)
     del columns
     _write_text(folder, documents, rows)
-    trim_heap()
+    trim_heap(size)
     write_words(folder, statistics, _link_texts(documents, rows))
     sizes = documents.columns["media_size"]
     write_extras(
@@ -103,7 +104,7 @@ def finish_segment(
     count = len(rows)
     del documents, rows, sizes, statistics
     builder.release_documents()
-    trim_heap()
+    trim_heap(size)
     write_names(folder, *((_LIVE_NAMES,) if live else ()))  # It reads what is written, and takes memory itself.
     write_word_pairs(folder, count)
     with disk_errors(folder):

@@ -47,8 +47,9 @@ def write_runs(
             postings = inversion.allocate_postings(tokens, len(scale))
             used = inversion.build_postings(tokens, scale, settings.k1, postings)
             encoded.append(_spool(postings, spools, used))
+            freed = tokens.documents.nbytes + tokens.positions.nbytes
             del tokens, postings  # Free memory before the next run is sorted.
-            trim_heap()
+            trim_heap(freed)
         combined = _concatenate(encoded)
         arrays: Columns = {name: spool.array() for name, spool in spools.items()}
         arrays["groups"] = arrays["groups"].view(np.uint32).reshape(-1, 3)
