@@ -7,9 +7,9 @@ import pytest
 
 from index.made_pages import visit
 from periplus.index import build_index
-from periplus.records import Page, Query
+from periplus.records import Hit, Page, Query
 from periplus.search import Searcher
-from periplus.search.presentation.cards import make_card, names_page
+from periplus.search.presentation.cards import make_card, may_have_card, names_page
 from periplus.settings import Settings
 from periplus.store import PageStore
 
@@ -31,6 +31,13 @@ FACTS = (("og:title", "Pharos"), ("Height", "103 m"), ("Built", "280 BC"), ("@ty
 )
 def test_when_a_query_names_a_page(words: str, title: str, named: bool) -> None:
     assert names_page(words, title) == named
+
+
+def test_a_document_that_was_sent_is_not_looked_up_for_a_card() -> None:
+    page = Hit("https://coast.test/pharos", "Pharos", (), (), 1.0, 7)
+    assert may_have_card("pharos", page)
+    assert not may_have_card("coast", page)
+    assert not may_have_card("pharos", msgspec.structs.replace(page, own_fields="{}"))
 
 
 def test_the_page_that_is_named_has_a_card(tmp_path: Path) -> None:

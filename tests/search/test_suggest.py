@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from index.made_pages import Ranks, visit
-from periplus.index import build_index
+from periplus.index import Index, LiveIndex, build_index
+from periplus.index.vocabulary import spelling_dictionary
 from periplus.search import Searcher
-from periplus.search.suggester import fold
-from periplus.settings import Settings
+from periplus.search.suggester import Suggester, fold
+from periplus.settings import IndexSettings, Settings
 
 TITLES = ["Lighthouse keeping", "The lighthouse of Pharos", "Light winds", "Čapek and the sea", "Harbour 日本"]
 
@@ -87,3 +88,32 @@ def test_a_new_generation_completes_new_titles(tmp_path: Path) -> None:
     assert opened is not None
     opened.suggester.ready()
     assert texts(searcher, "amb") == ["Ambling mule"]
+
+
+def test_words_are_loaded_again_after_a_rest_and_of_the_newest_generation_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spelling_dictionary, "_REST", 1e9)
+    settings = IndexSettings()
+    with LiveIndex(tmp_path, settings, background=False) as live:
+        live.add(visit("https://a.test/1", "One", "lighthouse harbour"))
+        live.publish()
+        index = Index.open(tmp_path)
+        first = Suggester(index)
+        first.ready()
+        assert index.spelling.document_frequencies(["lighthouse"]) == [1]
+        live.add(visit("https://a.test/2", "Two", "lighthouse keeper"))
+        live.publish()
+        second_index = index.reopen()
+        second = Suggester(second_index, first)
+        assert second_index.spelling.rest_seconds > 0
+        assert second._reader.is_alive()
+        live.add(visit("https://a.test/3", "Three", "lighthouse ships"))
+        live.publish()
+        third_index = second_index.reopen()
+        third = Suggester(third_index, second)
+        second._reader.join(10)
+        assert not second._reader.is_alive()
+        assert second_index.spelling.document_frequencies(["lighthouse"]) == [1]
+        third.ready()
+        assert third_index.spelling.document_frequencies(["lighthouse"]) == [3]

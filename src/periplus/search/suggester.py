@@ -73,14 +73,30 @@ class Suggester:
                 same = known.get(segment.name)
                 self._tables[segment.name] = same._replace(segment=segment) if same else _open(segment)
         # Spelling takes the words of all segments together, which takes a moment; nothing waits for it.
-        self._reader = threading.Thread(target=supervise_once("spelling", _load), args=(index,), daemon=True)
+        self._is_superseded, self._rest_is_over = False, threading.Event()
+        load = supervise_once("spelling", self._load_spelling)
+        self._reader = threading.Thread(target=load, args=(index,), daemon=True)
+        if before is not None:
+            before._is_superseded = True
+            before._rest_is_over.set()
         if index.spelling.stale:
             self._reader.start()
 
     def ready(self) -> None:
         """Wait until the words of the index are known to spelling too."""
+        self._rest_is_over.set()
         if self._reader.is_alive():
             self._reader.join()
+
+    def _load_spelling(self, index: Index) -> None:
+        """Load the words of the index, unless there is a newer generation before it is time."""
+        self._rest_is_over.wait(index.spelling.rest_seconds)
+        if self._is_superseded:
+            return
+        try:
+            index.spelling.load()
+        except DataError:
+            return  # Whoever checks the index will be told; searching goes on without corrections.
 
     def suggest(self, words: str, size: int) -> tuple[tuple[str, float], ...]:
         """Return up to `size` completions of `words`, the best first."""
@@ -159,13 +175,6 @@ def _open(segment: Segment) -> _CompletionTable:
     words = segment.files["words"]
     table = completion_table.CompletionTable(*(words[f"complete_{name}"] for name in ("text", "order", "rank", "peak")))
     return _CompletionTable(segment, table, words["complete_start"], words["complete_source"])
-
-
-def _load(index: Index) -> None:
-    try:
-        index.spelling.load()
-    except DataError:
-        return  # Whoever checks the index will be told; searching goes on without corrections.
 
 
 def _typed(words: str) -> bytes:

@@ -5,6 +5,7 @@ is not loaded yet, or of segments without vocabularies, is empty.
 """
 
 import threading
+import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
@@ -31,6 +32,9 @@ __all__ = ["SpellingCandidate", "SpellingDictionary", "VocabularySource", "Writt
 _MAX_WORDS: Final = 1 << 20
 _STALE_SHARE: Final = 0.05
 """The share of new documents above which the dictionary is loaded again."""
+_REST: Final = 20
+"""How many times as long as loading took is waited until it is loaded again: while documents arrive, it is stale again
+with nearly every generation."""
 _TWO_EDITS_LETTERS: Final = 5
 """Words of at least this many letters may have two edits."""
 _MAX_CANDIDATES: Final = 16
@@ -96,6 +100,8 @@ class _Vocabularies(NamedTuple):
     """The same by word and language, as they are written."""
     frequencies: dict[str, int]
     """Of words that were asked for."""
+    due: float
+    """When it may be loaded again, by the monotonic clock."""
 
 
 class SpellingDictionary:
@@ -112,6 +118,11 @@ class SpellingDictionary:
         names = self._loaded.segments if self._loaded else frozenset()
         new = sum(segment.documents for segment in self._segments if segment.name not in names)
         return new > _STALE_SHARE * sum(segment.documents for segment in self._segments)
+
+    @property
+    def rest_seconds(self) -> float:
+        """How long to wait before it is loaded again, so that loading takes a small share of the time only."""
+        return max(0.0, self._loaded.due - time.monotonic()) if self._loaded else 0.0
 
     def load(self) -> None:
         """Read the vocabularies of all segments, unless nearly all are loaded already."""
@@ -243,13 +254,16 @@ def _letters(word: str) -> npt.NDArray[np.uint16]:
 
 
 def _load(segments: Sequence[VocabularySource]) -> _Vocabularies:
+    began = time.monotonic()
     statistics = [part for segment in segments if (part := _read(segment)) is not None]
     words = join_vocabularies([read_vocabulary(part.words, part.number) for part in statistics], _MAX_WORDS)
     keys, counts = merge_pairs([part.pair_key for part in statistics], [part.pair_count for part in statistics])
+    sounds = spelling_candidates.build_sound_index(words)
+    now = time.monotonic()
     return _Vocabularies(
         frozenset(segment.name for segment in segments),
         words,
-        spelling_candidates.build_sound_index(words),
+        sounds,
         keys,
         counts,
         sum(segment.documents for segment in segments),
@@ -257,6 +271,7 @@ def _load(segments: Sequence[VocabularySource]) -> _Vocabularies:
         {},
         {},
         {},
+        now + _REST * (now - began),
     )
 
 

@@ -26,7 +26,7 @@ from periplus.records import Card, Hit, Query, ResultPage, SearchLimits
 from periplus.search.answering.search_backend import SearchBackend
 from periplus.search.navigational import SiteName, site_name
 from periplus.search.own_fields.own_field_queries import restrict_query
-from periplus.search.presentation.cards import names_page
+from periplus.search.presentation.cards import may_have_card
 from periplus.search.request_filters import add_filters
 from periplus.search.rerank import RerankedCandidates, rerank
 from periplus.search.rewriting.corrected_query import MIN_RESULTS, find_replacements
@@ -299,7 +299,7 @@ class QueryAnswerer:
 
     def _card(self, backend: SearchBackend, query: Query, hits: Sequence[Hit]) -> Card | None:
         """Return the card of the best result, if the query names it."""
-        named = hits and not query.start and names_page(query.words, hits[0].title)
+        named = hits and not query.start and may_have_card(query.words, hits[0])
         return backend.card(query, hits[0]) if named else None
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from periplus.errors import DataError, PeriplusError
-from periplus.records import Card, FetchRecord, Page
+from periplus.records import Card, FetchRecord, Hit, Page
 from periplus.search.presentation.card_types import FACT_LABELS, card_type, wanted_facts
 from periplus.search.presentation.snippets import NO_ANSWER, limit_snippet
 from periplus.search.suggester import fold
@@ -14,7 +14,7 @@ from periplus.settings import StoreSettings
 from periplus.store import PageStore, WarcPage
 from periplus.supervision import supervise_once
 
-__all__ = ["CardReader", "names_page"]
+__all__ = ["CardReader", "may_have_card", "names_page"]
 
 _MOST: Final = 8
 _FEWEST: Final = 2
@@ -41,6 +41,14 @@ def names_page(words: str, title: str) -> bool:
     if not query or query[0] not in name:  # Most do not: they have a sign, or a word that the title lacks.
         return False
     return query in (sorted(name.split()), sorted(fold(_PARTS.split(title)[0]).split()))
+
+
+def may_have_card(words: str, hit: Hit) -> bool:
+    """Return whether a result may have a card: a query names it, and it is a page, which may state facts.
+
+    A document that was sent states none, and is not looked up: while many arrive, the store would be read first.
+    """
+    return not hit.own_fields and names_page(words, hit.title)
 
 
 class CardReader:

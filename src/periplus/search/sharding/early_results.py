@@ -16,7 +16,7 @@ from periplus.query import QueryPlan
 from periplus.records import Card, Hit, Query
 from periplus.search.index_session import IndexSession
 from periplus.search.present import selection_rules
-from periplus.search.presentation.cards import CardReader, names_page
+from periplus.search.presentation.cards import CardReader, may_have_card
 from periplus.search.presentation.hits import HitBuilder
 from periplus.search.presentation.result_selection import (
     CandidateFields,
@@ -72,7 +72,7 @@ def present_early(
     if wanted.media:
         hits = add_media(hits, shown, candidates, session.index)
     related = related_rows(selection, shown, host, len(rows), with_site=bool(hits) and is_home_page(hits[0]))
-    card = cards.card(hits[0].key) if hits and names_page(wanted.words, hits[0].title) else None
+    card = cards.card(hits[0].key) if hits and may_have_card(wanted.words, hits[0]) else None
     return EarlyReply(tuple(hits), _read_related(session, candidates, related), card)
 
 
@@ -148,7 +148,7 @@ class EarlyResults:
 
     def has_card(self, shard: int, hit: Hit, words: str) -> bool:
         """Return whether the card of a result is known, or none is needed, because the query does not name the page."""
-        return (shard, hit.key) in self._cards or not names_page(words, hit.title)
+        return (shard, hit.key) in self._cards or not may_have_card(words, hit)
 
     def card(self, shard: int, key: int) -> Card | None:
         """Return the card of a page."""

@@ -12,13 +12,13 @@ from periplus.index import DictionaryPiece, Index, SegmentDictionary, cut_piece,
 from periplus.publish import DeletionList
 from periplus.query import Link, PlanRecord, QueryBudget, QueryPlan, restore_plan
 from periplus.rank import ExternalSignals
-from periplus.records import Card
+from periplus.records import Card, Hit
 from periplus.result_rules import ActiveRules, RuleSet, parse_rules
 from periplus.search.index_session import IndexParts, IndexSession
 from periplus.search.link_queries import resolve_filter
 from periplus.search.page_status import DELETED, INDEXED, PageStatus, status_of_record
 from periplus.search.present import explain_rows
-from periplus.search.presentation.cards import CardReader, names_page
+from periplus.search.presentation.cards import CardReader, may_have_card
 from periplus.search.presentation.hits import HitBuilder, Reasons
 from periplus.search.presentation.stored_fields import NOARCHIVE_NOTE, cached_text
 from periplus.search.presentation.verticals import add_media
@@ -250,11 +250,11 @@ class IndexShard:
         if len(request.related_documents):
             related = _candidates(session.index, request.related_segments, request.related_documents)
             others = HitBuilder(session.index, plan, related, session.cache).titles(range(len(related.documents)))
-        card = self._card(request.card_words, hits[0].title, hits[0].key) if hits and request.card_words else None
+        card = self._card(request.card_words, hits[0]) if hits and request.card_words else None
         return records.PresentReply(tuple(hits), tuple(others), card, tuple(budget.skipped))
 
-    def _card(self, words: str, title: str, key: int) -> Card | None:
-        return self._cards.card(key) if names_page(words, title) else None
+    def _card(self, words: str, hit: Hit) -> Card | None:
+        return self._cards.card(hit.key) if may_have_card(words, hit) else None
 
     def answer(self, request: records.AnswerRequest) -> records.AnswerReply:
         """Return the answer to a query, where the collection has no other shard."""
