@@ -1,7 +1,7 @@
 """An upload of documents: its bytes to batches in the inbox, in bounded memory; what is wrong is named by its line.
 
 Whoever reads the upload calls `feed` with each piece, which may wait until earlier batches are indexed: so what is
-acknowledged is searchable soon after, however fast it is sent.
+acknowledged is searchable soon after, however fast it is sent. So does `finish`, for an upload of several batches.
 """
 
 import time
@@ -28,15 +28,18 @@ _SCAN_BYTES: Final = 1 << 18
 _SPANS: Final = 4_096
 _AHEAD_SECONDS: Final = 1.0
 """What may wait to be indexed before more is taken: as much as is indexed in this time."""
-_LEAST_AHEAD, _MOST_BYTES_AHEAD = 8 << 20, 64 << 20
-"""Bytes that may wait, however slow or fast they are indexed."""
+_LEAST_AHEAD, _MOST_BYTES_AHEAD = 16 << 20, 64 << 20
+"""Bytes that may wait, however slow or fast they are indexed: a round that is being indexed counts, and the next one
+has to be there when it ends."""
 _PACE_SECONDS: Final = 0.25
 """How often the speed of the index is measured."""
 _MOST_AHEAD: Final = 200_000
 """Documents that may wait where nothing is indexed at present, such as during a build."""
 _PATIENCE: Final = 2.0
 """Seconds to wait for the index, for each batch."""
-_POLL_SECONDS: Final = 0.01
+_POLL_SECONDS: Final = 0.02
+_REST_SECONDS: Final = 0.4
+"""What may be left to index when a large upload ends: as much as is indexed in this time."""
 
 
 class LineError(NamedTuple):
@@ -83,6 +86,8 @@ class DocumentUpload:
         self._taken = self._failed = 0
         self._errors: list[LineError] = []
         self._names: list[int] = []
+        self._sent, self._began = 0, time.monotonic()
+        """Bytes that are in the inbox, or were, and since when."""
         self._pace = _Pace()
         self._deleted = inbox.deletions.keys()
         """Read again with every batch; the publisher applies what is deleted later."""
@@ -98,6 +103,8 @@ class DocumentUpload:
         """Read what is left; all that was taken is durable when this returns."""
         self._scan(final=True)
         self._flush()
+        if len(self._names) > 1:
+            self._settle()
         return self.report()
 
     def report(self) -> UploadReport:
@@ -179,6 +186,7 @@ class DocumentUpload:
             self._room.require(size)
             self._wait()
             self._names.append(self._inbox.add_batch(batch))
+            self._sent += size
             self._pace.add(size)
         except BaseException:
             self._taken -= len(batch)
@@ -198,6 +206,20 @@ class DocumentUpload:
             if now > deadline:
                 if documents > _MOST_AHEAD:
                     raise Overloaded("Too many documents are waiting to be indexed.", "Try again later.")
+                return
+            time.sleep(_POLL_SECONDS)
+
+    def _settle(self) -> None:
+        """Wait until little of this upload is left to index, as long as any of it is."""
+        least, deadline = float("inf"), 0.0
+        while True:
+            _, size = self._inbox.pending_load(self._names[0], self._names[-1])
+            now = time.monotonic()
+            if size < least:
+                least, deadline = size, now + _PATIENCE
+            # The mean of all time: what is indexed disappears in large pieces.
+            rate = (self._sent - size) / max(1e-3, now - self._began)
+            if size <= rate * _REST_SECONDS or now > deadline:
                 return
             time.sleep(_POLL_SECONDS)
 

@@ -139,22 +139,21 @@ class Inbox:
         write_atomically(self._folder / batch_name(number, len(records)), encode_batch(records))
         return number
 
-    def pending_load(self) -> tuple[int, int]:
-        """Return how many documents of batches are not indexed yet, and the bytes of their files."""
-        try:
-            names = [name for name in os.listdir(self._folder) if name.endswith(".new") and batch_size(name)]
-        except FileNotFoundError:
-            return 0, 0
+    def pending_load(self, first: int = 0, last: int = 1 << 64) -> tuple[int, int]:
+        """Return how many documents of batches in a range are not indexed yet, and the bytes of their files."""
+        names = self._pending_batches(first, last)
         return sum(map(batch_size, names)), sum(map(self._size, names))
 
     def pending_documents(self, first: int = 0, last: int = 1 << 64) -> int:
         """Return how many documents of batches are not indexed yet, of those with numbers in a range."""
+        return sum(map(batch_size, self._pending_batches(first, last)))
+
+    def _pending_batches(self, first: int, last: int) -> list[str]:
         try:
-            names = os.listdir(self._folder)
+            names = [name for name in os.listdir(self._folder) if name.endswith(".new") and batch_size(name)]
         except FileNotFoundError:
-            return 0
-        pending = [name for name in names if name.endswith(".new") and batch_size(name)]
-        return sum(batch_size(name) for name in pending if first <= batch_number(name) <= last)
+            return []
+        return [name for name in names if first <= batch_number(name) <= last]
 
     def _next_name(self) -> int:
         """Return the time in nanoseconds, later than that of the last name."""
