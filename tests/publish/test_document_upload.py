@@ -52,7 +52,7 @@ def test_a_large_upload_ends_when_little_of_it_is_left_to_index(tmp_path: Path) 
 def test_an_upload_does_not_wait_for_an_index_that_takes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(document_upload, "_PATIENCE", 0.1)
+    monkeypatch.setattr(document_upload, "_REST_PATIENCE", 0.1)
     inbox = Inbox(tmp_path)
     assert upload_of(inbox, 1_000).finish().taken == 1_000
     assert inbox.pending_documents() == 1_000

@@ -40,6 +40,8 @@ _PATIENCE: Final = 2.0
 _POLL_SECONDS: Final = 0.02
 _REST_SECONDS: Final = 0.4
 """What may be left to index when a large upload ends: as much as is indexed in this time."""
+_REST_PATIENCE: Final = 5.0
+"""Seconds to wait for that while nothing of the upload is indexed: on a busy machine, a round takes more than two."""
 
 
 class LineError(NamedTuple):
@@ -216,7 +218,7 @@ class DocumentUpload:
             _, size = self._inbox.pending_load(self._names[0], self._names[-1])
             now = time.monotonic()
             if size < least:
-                least, deadline = size, now + _PATIENCE
+                least, deadline = size, now + _REST_PATIENCE
             # The mean of all time: what is indexed disappears in large pieces.
             rate = (self._sent - size) / max(1e-3, now - self._began)
             if size <= rate * _REST_SECONDS or now > deadline:
