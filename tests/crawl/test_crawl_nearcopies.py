@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from periplus.crawl import Crawler
 from periplus.crawl.fetch_records import DuplicateTable, make_page_record
-from periplus.crawl.policies.near_duplicates import NearDuplicateIndex, page_hash
+from periplus.crawl.policies.near_duplicates import NearDuplicateIndex, _long_lines, page_hash
 from periplus.records import LIST_KIND, FetchRequest, FetchResult, Outcome, Page
 from periplus.settings import ParseSettings
 from periplus.url import parse_address
@@ -179,3 +179,9 @@ def test_reprints_of_the_fake_web_are_found_and_little_else(fake_web):
     assert truth.near_duplicates
     assert sum(url in marked for url in truth.near_duplicates) >= 0.9 * len(truth.near_duplicates)
     assert sum(group(url) == group(original) for url, original in marked.items()) >= 0.9 * len(marked)
+
+
+@given(st.lists(st.integers(0, 80) | st.integers(200, 2_000), max_size=12))
+def test_short_lines_are_left_out_however_many_there_are(lengths):
+    text = "\n".join(chr(97 + number % 26) * length for number, length in enumerate(lengths))
+    assert _long_lines(text) == "\n".join(line for line in text.split("\n") if len(line) >= 40)

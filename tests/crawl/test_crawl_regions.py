@@ -55,6 +55,12 @@ def test_the_kernel_counts_the_shingles_of_its_naive_twin(seed: int) -> None:
         kernels.observe(data, own, np.uint64(2**64 - 1), table, counts)
         expected |= shingles(text, {"own"})
     assert counts[1] == counts[2] == np.count_nonzero(table) == len(expected)
+    again, of_url = np.zeros(1024, np.uint64), np.zeros(3, np.int64)
+    for text in texts:
+        data = np.frombuffer(text.encode(), np.uint8)
+        kernels.observe_page(np.frombuffer(b"Own/own", np.uint8), 4, data, np.uint64(2**64 - 1), again, of_url)
+    assert np.array_equal(of_url, counts)
+    assert np.array_equal(again, table)
 
 
 def test_a_sketch_stays_a_fair_sample_and_survives_a_snapshot() -> None:

@@ -1,6 +1,7 @@
 """Formats made of text: feeds, Markdown, XML, and descriptions of service_description."""
 
 import json
+import re
 import time
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from parse_pages import make_result
 
-from periplus.parse import PARSERS, parse
+from periplus.parse import PARSERS, mime_sniffing, parse
 from periplus.parse.formats import markdown, service_description
 from periplus.parse.mime_sniffing import detect_content_type
 from periplus.records import LIST_KIND, Link, Media
@@ -385,3 +386,12 @@ def test_nothing_raises(kind: str, body: bytes) -> None:
 )
 def test_letters_that_begin_a_text_are_not_a_signature(body: bytes, declared: str, expected: str) -> None:
     assert detect_content_type(body, declared) == expected
+
+
+@pytest.mark.parametrize("kind", ["text/html; charset=utf-8", "application/xhtml+xml", "text/plain", ""])
+@pytest.mark.parametrize("start", [b"<!DOCTYPE html>\n<html a>", b"<!doctype html><html>", b"<!doctype html><rss>"])
+@pytest.mark.parametrize("rest", [b"<p>%PDF-1.4 is a mark", b"\0" * 500, b"\0<p>Text", b""])
+def test_ordinary_html_is_what_the_longer_way_finds(monkeypatch, kind: str, start: bytes, rest: bytes) -> None:
+    detected = mime_sniffing._detect(start + rest, kind, "/")
+    monkeypatch.setattr(mime_sniffing, "_ORDINARY_HTML", re.compile(b"(?!)"))
+    assert detected == mime_sniffing._detect(start + rest, kind, "/")

@@ -44,12 +44,14 @@ def test_a_menu_that_is_repeated_is_read_once():
 @given(
     st.lists(st.tuples(st.sampled_from(TARGETS), st.sampled_from(["", "x", "y " * 200])), max_size=30),
     st.integers(1, 12),
+    st.sampled_from(["", "two"]),
+    st.sampled_from(["", "z"]),
 )
-def test_links_added_at_once_are_those_added_one_by_one(pairs, limit):
-    targets, texts = [url for url, _ in pairs], [text for _, text in pairs]
+def test_links_added_at_once_are_those_added_one_by_one(pairs, limit, first, more):
+    targets, texts = [url for url, _ in pairs], [more + text for _, text in pairs]
     at_once, each = LinkCollector(BASE, limit), LinkCollector(BASE, limit)
     for links in (at_once, each):
-        links.add("two")
+        links.add(first)
     at_once.add_all(targets, texts)
     each.add_all(targets, texts, [False] * len(texts))
     assert at_once.collected() == each.collected()

@@ -1,5 +1,6 @@
 """WARC files: ours in the hands of others, others' in ours, and hostile ones."""
 
+import base64
 import contextlib
 import gzip
 import io
@@ -21,7 +22,7 @@ from periplus.records import FetchRequest, FetchResult, Outcome
 from periplus.settings import StoreSettings
 from periplus.store import PageStore, read_warc
 from periplus.store.warc.warc_reader import check_record
-from periplus.store.warc.warc_writer import info_record
+from periplus.store.warc.warc_writer import _digests, info_record
 
 SUITE = Path(__file__).parents[3] / "shared" / "data" / "suites" / "warc"
 EXPECTED = {
@@ -321,3 +322,8 @@ def test_a_body_of_unknown_encoding_is_stored_decoded(tmp_path):
     path = store_of(tmp_path, "zstd", 1, headers=(("content-encoding", "gzip"),))
     assert b"x-crawler-content-encoding: gzip" in plain(path)
     assert [page.body for page in read_warc(path)] == [b"<p>body 0</p>"]
+
+
+@given(st.binary(min_size=20, max_size=20), st.binary(min_size=20, max_size=20))
+def test_digests_are_in_base_32(first: bytes, second: bytes) -> None:
+    assert _digests(first, second) == tuple(base64.b32encode(raw).decode() for raw in (first, second))

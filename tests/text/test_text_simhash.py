@@ -20,6 +20,7 @@ def hashes(*texts: bytes) -> np.ndarray:
 @given(st.lists(st.one_of(st.text("abC D1,東京é", max_size=30).map(str.encode), st.binary(max_size=30)), max_size=5))
 def test_the_kernel_hashes_as_the_naive_twin_does(texts: list[bytes]) -> None:
     assert hashes(*texts).tolist() == [naive.simhash(text) for text in texts]
+    assert [simhash.simhash_text(np.frombuffer(text, np.uint8)) for text in texts] == hashes(*texts).tolist()
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), max_size=20), st.integers(0, 20), st.data())

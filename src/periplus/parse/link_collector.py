@@ -132,14 +132,28 @@ class LinkCollector:
         if nofollow or self._nofollow or len(references) > most:
             self._add_each(references, texts, nofollow or [False] * len(texts))
             return
-        # Of most pages all links are added, and most of them are in the cache.
+        # Of most pages all links are added, and all of them have a text.
         self._tries -= len(references)
-        links, origin = self._links, self._cache.origin
-        bare = [reference.partition("#")[0] for reference in references]
-        for reference, known, text in zip(bare, list(map(origin.get, bare)), texts, strict=True):
-            url = known if known is not None else self._find(reference) if reference else ""
+        links, urls = self._links, self._find_all(references)
+        if not links and "" not in urls and max(map(len, texts), default=0) <= _MAX_TEXT:
+            links.update(dict.fromkeys(urls, ""))
+            links.update(zip(reversed(urls), map(str.rstrip, reversed(texts)), strict=True))  # the first is the last
+            if all(links.values()):
+                return
+            links.clear()
+        for url, text in zip(urls, texts, strict=True):
             if url and not links.get(url):
                 links[url] = text[:_MAX_TEXT].rstrip()
+
+    def _find_all(self, references: Sequence[str]) -> list[str]:
+        """Return the URL of each reference, '' for none; most are in the cache, which has none with a fragment."""
+        known = list(map(self._cache.origin.get, references))
+        if None not in known:
+            return known  # type: ignore[return-value]  # none of them is None
+        return [
+            self._find(bare) if url is None and (bare := reference.partition("#")[0]) else url or ""
+            for url, reference in zip(known, references, strict=True)
+        ]
 
     def _add_each(self, references: Sequence[str], texts: Sequence[str], nofollow: Sequence[bool]) -> None:
         resolved: dict[str, str] = {}

@@ -30,16 +30,16 @@ class LinkSurvey(NamedTuple):
     """The number of origins that are linked to."""
 
 
-class _Target(NamedTuple):
-    is_media: bool
-    is_description: bool
-    origin: str
+_PLAIN, _MEDIUM, _DESCRIBES, _BOTH = "pmdb"
+_ONLY_PLAIN: Final = {_PLAIN}
 
 
-def _look_at(url: str) -> _Target:
+def _look_at(url: str) -> str:
+    """Return a letter for what a URL is, and its origin: strings remember their hashes, of which sets are made."""
     lowered = url.lower()
     is_description = any(word in lowered for word in _HINTS) and _DESCRIPTION.search(url) is not None
-    return _Target(bool(media_kind(url)), is_description, url[: url.find("/", 9)])
+    kind = (_BOTH if is_description else _MEDIUM) if media_kind(url) else _DESCRIBES if is_description else _PLAIN
+    return kind + url[: url.find("/", 9)]
 
 
 _memo: Final = UrlMemo(_look_at)
@@ -53,10 +53,12 @@ def survey_links(links: Sequence[Link]) -> LinkSurvey:
     if last[0] is links:
         return last[1]
     targets = set(_memo.values([link.url for link in links]))
+    kinds = {target[0] for target in targets}
+    is_plain = kinds == _ONLY_PLAIN
     survey = LinkSurvey(
-        any(target.is_media for target in targets),
-        any(target.is_description for target in targets),
-        len({target.origin for target in targets}),
+        not (is_plain or kinds.isdisjoint((_MEDIUM, _BOTH))),
+        not (is_plain or kinds.isdisjoint((_DESCRIBES, _BOTH))),
+        len(targets) if is_plain else len({target[1:] for target in targets}),
     )
     if isinstance(links, tuple):  # a list might change
         _last = (links, survey)

@@ -63,6 +63,7 @@ _TYPES_BY_ROOT: Final = {
 _PROLOGUE: Final = re.compile(
     rb"\s*+(?:<\?.*?\?>\s*+|<!--.*?-->\s*+|<!DOCTYPE[^>\[]{0,400}>\s*+){0,16}", re.DOTALL | re.I
 )
+_ORDINARY_HTML: Final = re.compile(rb"<!(?:DOCTYPE|doctype) html>\s*+<html[\s>]")
 _XML_TYPES: Final = frozenset({"application/xml", "text/xml"})
 _TEXT_TYPES: Final = frozenset({"text/plain", "text/html", "application/xhtml+xml"})
 _HTML_TYPES: Final = frozenset({"text/html", "application/xhtml+xml"})
@@ -105,6 +106,8 @@ def detect_content_type(body: bytes, content_type: str, path: str = "") -> str:
 def _detect(body: bytes, content_type: str, path: str) -> str:
     start = body[:_MAX_SNIFFED]
     declared = media_type_of(content_type)
+    if declared in _HTML_TYPES and _ORDINARY_HTML.match(start) and b"\0" not in start:
+        return "text/html"  # as the longer way would find, too
     detected = "application/pdf" if _is_pdf(body, start, declared) else _detect_binary(body, start)
     if detected is not None:
         return detected

@@ -89,7 +89,9 @@ class PageScorer:
     def score(self, page: Page) -> float:
         """Return the static rank of one page, 0 to 1; without arrays, which would take longer than the scoring."""
         sample = sample_page(page)
-        measured = _measure_bodies([sample.body[:_SAMPLE_BYTES]], np.array([sample.language], np.uint8))
+        body = np.frombuffer(sample.body[:_SAMPLE_BYTES], np.uint8)
+        bounds, languages = np.array(((0, len(body)),)), np.array((sample.language,), np.uint8)
+        measured = page_features.measure_texts(body, bounds, languages, language_profiles())
         divergence, stop_words, words, repeated = measured[0].tolist()
         title_words = sample.title.count(b" ") + (len(sample.title) > 0)
         values = (
@@ -164,14 +166,3 @@ def _make_batch(pages: Sequence[PageSample]) -> PageBatch:
         np.frombuffer(b"".join(urls), np.uint8),
         url_start,
     )
-
-
-def _measure_bodies(bodies: Sequence[bytes], languages: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
-    """Return the text features of some bodies, a row each."""
-    bounds = np.zeros((len(bodies), 2), np.int64)
-    np.cumsum([len(body) for body in bodies], out=bounds[:, 1])
-    bounds[1:, 0] = bounds[:-1, 1]
-    rows: npt.NDArray[np.float64] = page_features.measure_texts(
-        np.frombuffer(b"".join(bodies), np.uint8), bounds, languages, language_profiles()
-    )
-    return rows

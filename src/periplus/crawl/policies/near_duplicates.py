@@ -28,6 +28,8 @@ _MIN_CHARACTERS: Final = 240
 """Shorter texts are often similar without being duplicates."""
 _MIN_PARAGRAPH: Final = 40
 """Shorter lines are left out of a text that consists of longer ones for the most part."""
+_LONG_PARAGRAPH: Final = 256
+"""Characters of a line, on average, from which on lines are not taken apart."""
 _SAMPLE_LENGTH: Final = 1_200
 """Of a long text, three samples of this length are hashed: hashing all of it would take as long as parsing."""
 
@@ -42,13 +44,32 @@ def page_hash(page: Page) -> int:
     if len(text) < _MIN_CHARACTERS:
         return 0
     # Bylines, dates and captions are what a reprint changes.
-    paragraphs = "\n".join([line for line in text.split("\n") if len(line) >= _MIN_PARAGRAPH])
+    paragraphs = _long_lines(text)
     if len(paragraphs) >= max(_MIN_CHARACTERS, len(text) // 2):
         text = paragraphs
     if len(text) > 3 * _SAMPLE_LENGTH:
         text = _sample(text)
-    raw = np.frombuffer(text.encode("utf-8", "replace"), np.uint8)
-    return int(simhash.simhashes(raw, np.array((0, len(raw)), np.int64))[0])
+    return int(simhash.simhash_text(np.frombuffer(text.encode("utf-8", "replace"), np.uint8)))
+
+
+def _long_lines(text: str) -> str:
+    """Return the lines of a text that are not short."""
+    if _LONG_PARAGRAPH * text.count("\n") > len(text):
+        return "\n".join([line for line in text.split("\n") if len(line) >= _MIN_PARAGRAPH])
+    # Strings of this length are expensive to make: lines that follow each other are copied together.
+    pieces = []
+    begin = at = 0
+    while at <= len(text):
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        if end - at < _MIN_PARAGRAPH:
+            if at > begin:
+                pieces.append(text[begin : at - 1])
+            begin = end + 1
+        at = end + 1
+    if at > begin:
+        pieces.append(text[begin:])
+    return "\n".join(pieces)
 
 
 def _sample(text: str) -> str:

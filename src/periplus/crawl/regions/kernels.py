@@ -8,7 +8,7 @@ import numpy.typing as npt
 from periplus.accel import njit
 from periplus.accel.pointers import borrow
 
-__all__ = ["SHINGLE", "hash_url_words", "hash_word", "hash_words", "observe", "refill", "warm"]
+__all__ = ["SHINGLE", "hash_url_words", "hash_word", "hash_words", "observe", "observe_page", "refill", "warm"]
 
 SHINGLE = 6
 """Words of a shingle. Shingles do not cross lines; a shorter line is a shingle by itself."""
@@ -169,6 +169,16 @@ def observe(data: Any, own_words: Any, limit: Any, table: Any, counts: Any) -> A
 
 
 @njit(cache=True, nogil=True)
+def observe_page(url: Any, most: int, data: Any, limit: Any, table: Any, counts: Any) -> Any:
+    """Observe the text of a page as `observe` does.
+
+    Parameters: url (uint8 array), in ASCII; most, how many of its words are compared; the others as for `observe`.
+    Returns: a fingerprint of all shingles in any order (uint64).
+    """
+    return observe(data, hash_url_words(url, most), limit, table, counts)
+
+
+@njit(cache=True, nogil=True)
 def _observe(
     data: Any,
     size: int,
@@ -225,4 +235,5 @@ def warm() -> None:
     hash_url_words(data[:3], 1)
     table, counts = np.zeros(64, np.uint64), np.zeros(3, np.int64)
     observe(data, own, np.uint64(2**64 - 1), table, counts)
+    observe_page(data[:3], 1, data, np.uint64(2**64 - 1), table, counts)
     refill(table[table != 0], np.zeros(64, np.uint64), counts)

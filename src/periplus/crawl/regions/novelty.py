@@ -60,14 +60,17 @@ class _Sketch:
         shingles: npt.NDArray[np.uint64] = self._table[self._table != 0]
         return shingles
 
-    def observe(self, text: bytes, own_words: npt.NDArray[np.uint64], max_slots: int) -> Novelty:
+    def observe(self, text: bytes, url: str, max_slots: int) -> Novelty:
         """Enter the shingles of a text; return how many were new."""
         share = self.limit / _ALL
-        sampled, new, _ = self._counts.tolist()
-        data = np.frombuffer(text, np.uint8)
-        mark = kernels.observe(data, own_words, np.uint64(self.limit), self._table, self._counts)
-        all_sampled, all_new, entries = self._counts.tolist()
-        sampled, new = all_sampled - sampled, all_new - new
+        self._counts[:2] = 0
+        data, limit = np.frombuffer(text, np.uint8), np.uint64(self.limit)
+        if url.isascii() and "%" not in url:
+            own_url = np.frombuffer(url.encode(), np.uint8)
+            mark = kernels.observe_page(own_url, _MAX_OWN_WORDS, data, limit, self._table, self._counts)
+        else:
+            mark = kernels.observe(data, _own_words(url), limit, self._table, self._counts)
+        sampled, new, entries = self._counts.tolist()
         while entries > self.slots // 2:
             if self.slots < max_slots:
                 self._fill(self.shingles(), self.slots * 2)
@@ -100,7 +103,7 @@ class NoveltyIndex:
         else:
             self._slots -= sketch.slots
         fair = min(_MAX_SLOTS, max(_FAIR_SLOTS, _MAX_TOTAL // (1 + len(self._sketches))))
-        novelty = sketch.observe(_text_of(page), _own_words(page.url), fair)
+        novelty = sketch.observe(_text_of(page), page.url, fair)
         self._sketches[domain] = sketch
         self._slots += sketch.slots
         while self._slots > _MAX_TOTAL and len(self._sketches) > 1:
@@ -142,10 +145,7 @@ def _text_of(page: Page) -> bytes:
 
 
 def _own_words(url: str) -> npt.NDArray[np.uint64]:
-    """Return the hashes of the words of a URL."""
-    if url.isascii() and "%" not in url:
-        plain: npt.NDArray[np.uint64] = kernels.hash_url_words(np.frombuffer(url.encode(), np.uint8), _MAX_OWN_WORDS)
-        return plain
+    """Return the hashes of the words of a URL that is not in ASCII, or not plainly."""
     text = unquote(url)
     found = _WORD.findall(text.lower()) if text.isascii() else [word.lower() for word in _WORD.findall(text)]
     words = dict.fromkeys(found)

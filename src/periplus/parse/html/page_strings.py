@@ -1,8 +1,9 @@
 """The strings of a page that are always read, made of the rows of its scan all at once."""
 
-from itertools import accumulate
-from typing import Final, NamedTuple
+from itertools import accumulate, pairwise
+from typing import Final
 
+import msgspec
 import numpy as np
 
 from periplus.parse.html.flat_page import FlatPage, RowKind, Table
@@ -42,7 +43,7 @@ _SPEC: Final = np.array(
 _KINDS: Final = len(_SPEC) // SPEC_WIDTH
 
 
-class PageStrings(NamedTuple):
+class PageStrings(msgspec.Struct, gc=False):
     """Values and texts of rows by kind, in their order; of rows with three values, each value is every third string."""
 
     titles: list[str]
@@ -69,15 +70,14 @@ class PageStrings(NamedTuple):
 def gather_strings(flat: FlatPage, max_links: int) -> PageStrings:
     """Return the strings of a page, with those of the first `max_links` links."""
     pieces, counts, rows = flat.gather_page(_SPEC, _KINDS + 3, max_links, _MAX_LINK_TEXT_BYTES)
-    links = counts[_KINDS]
-    sizes = (*counts[:_KINDS], 3 * links, links)
-    ends = list(accumulate(sizes))
-    titles, languages, bases, times, metadata, references, headings, emphasis, tables, images, values, texts = (
-        pieces[end - size : end] for end, size in zip(ends, sizes, strict=True)
-    )
+    links, bits, all_bits = counts[_KINDS:]
+    ends = (0, *accumulate((*counts[:_KINDS], 3 * links, links)))
+    titles, languages, bases, times, metadata, references, headings, emphasis, tables, images, values, texts = [
+        pieces[begin:end] for begin, end in pairwise(ends)
+    ]
     return PageStrings(
         *(titles, languages, bases, times, metadata, references, headings, emphasis, tables, images, values, texts),
         link_rows=rows,
-        link_bits=counts[_KINDS + 1],
-        all_link_bits=counts[_KINDS + 2],
+        link_bits=bits,
+        all_link_bits=all_bits,
     )

@@ -111,6 +111,17 @@ TIME_ROW, JSON_LD_ROW, MEDIA_ROW, FIGURE_ROW, CAPTION_ROW, TABLE_ROW, PROPERTY_R
 """Kinds of rows."""
 
 
+def _beginning() -> npt.NDArray[np.int64]:
+    """Return what precedes the stack in every new state."""
+    beginning = np.zeros(STACK, np.int64)
+    beginning[[HIDDEN_LEVEL, OPEN_LINK]] = -1
+    beginning[[AREA_COUNT, SEGMENT_COUNT]] = 1
+    return beginning
+
+
+_BEGINNING = _beginning()
+
+
 def make_state(
     max_depth: int, max_rows: int, values_begin: int, values_limit: int, max_traces: int = 0
 ) -> npt.NDArray[np.int64]:
@@ -127,14 +138,12 @@ def make_state(
     """
     traces = ROW_TABLE + ROW_WIDTH * max_rows
     state = np.empty(traces + 2 * max_traces, np.int64)
-    state[:STACK] = 0
-    state[TRACE_TABLE], state[MAX_TRACES] = traces, max_traces
-    state[HIDDEN_LEVEL] = state[OPEN_LINK] = -1
-    state[AREA_COUNT] = state[SEGMENT_COUNT] = 1
-    state[VALUES_END] = state[VALUES_BEGIN] = values_begin
-    state[VALUES_LIMIT] = values_limit
-    state[MAX_ROWS] = max_rows
-    state[MAX_DEPTH] = min(max_depth, STACK_LIMIT)
+    state[:STACK] = _BEGINNING
+    # From VALUES_END to VALUES_LIMIT, in one step, as there is one for every page.
+    state[VALUES_END : VALUES_LIMIT + 1] = (
+        *(values_begin, 0, min(max_depth, STACK_LIMIT), max_rows),
+        *(values_begin, 0, traces, max_traces, values_limit),
+    )
     state[AREA_TABLE : AREA_TABLE + AREA_WIDTH] = 0
     state[SEGMENT_TABLE : SEGMENT_TABLE + SEGMENT_WIDTH] = 0, 0, -1
     return state

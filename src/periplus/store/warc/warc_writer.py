@@ -24,8 +24,14 @@ _UNSAFE: Final = re.compile(r"[\r\n\x00]+")
 _NOT_TOKEN: Final = re.compile(r"[^!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _RECORD_ID: Final = re.compile(rb"^WARC-Record-ID: (<urn:uuid:[0-9a-f-]{36}>)\r$", re.MULTILINE)
 _RENAMED: Final = frozenset(("content-encoding", "transfer-encoding", "content-length"))
-_BASE_32: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
-_PAIRS: Final = [first + second for first in _BASE_32 for second in _BASE_32]
+_LETTERS: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".ljust(256)
+_GAP: Final = bytes(12)
+_HALVES: Final = tuple(
+    (lower << bits, lower, room - bits)
+    for bits, room in ((80, 128), (40, 64), (20, 32), (10, 16), (5, 8))
+    for lower in (sum(((1 << bits) - 1) << at for at in range(0, 512, 2 * room)),)
+)
+"""For numbers of two times 160 bits, each in 256: masks of upper and lower halves, and how far the upper ones move."""
 _BREAK: Final = "\r\n"
 _TRUNCATED: Final = "WARC-Truncated: length\r\n"
 _LAST_SECOND: Final = 253_402_300_799.0
@@ -68,13 +74,14 @@ def response_record(result: FetchResult) -> bytes:
     block = hashlib.sha1(head, usedforsecurity=False)
     block.update(body)
     payload = hashlib.sha1(body, usedforsecurity=False)
+    of_payload, of_block = _digests(payload.digest(), block.digest())
     address = _ip(result.ip)
     # Written out, as there is one for every page.
     fields = (
         f"WARC/1.1\r\nWARC-Type: {'response' if is_web else 'resource'}\r\nWARC-Record-ID: {_identity()}\r\n"
         f"WARC-Date: {_date(result.when)}\r\nWARC-Target-URI: {_target(result)}\r\n"
         f"{f'WARC-IP-Address: {address}{_BREAK}' if address else ''}"
-        f"WARC-Payload-Digest: {_digest(payload.digest())}\r\nWARC-Block-Digest: {_digest(block.digest())}\r\n"
+        f"WARC-Payload-Digest: sha1:{of_payload}\r\nWARC-Block-Digest: sha1:{of_block}\r\n"
         f"Content-Type: {'application/http; msgtype=response' if is_web else _type(result)}\r\n"
         f"{_TRUNCATED if result.outcome is Outcome.TOO_LARGE else ''}"
         f"Content-Length: {len(head) + len(body)}\r\n\r\n"
@@ -89,12 +96,13 @@ def request_record(result: FetchResult, response: bytes) -> bytes:
         if token := _NOT_TOKEN.sub("", name):
             head.append(f"{token}: {_UNSAFE.sub(' ', value).strip()}")
     block = _bytes("\r\n".join(head) + "\r\n\r\n")
+    digest = hashlib.sha1(block, usedforsecurity=False).digest()
     fields = [
         ("WARC-Type", "request"),
         ("WARC-Record-ID", _identity()),
         ("WARC-Date", _date(result.when)),
         ("WARC-Target-URI", _target(result)),
-        ("WARC-Block-Digest", _digest(hashlib.sha1(block, usedforsecurity=False).digest())),
+        ("WARC-Block-Digest", f"sha1:{_digests(digest, digest)[0]}"),
         ("Content-Type", "application/http; msgtype=request"),
     ]
     identity = _RECORD_ID.search(response)
@@ -196,10 +204,16 @@ def _second(second: int) -> str:
     return datetime.datetime.fromtimestamp(second, datetime.UTC).isoformat()[:19]
 
 
-def _digest(raw: bytes) -> str:
-    """Return a digest of 20 bytes in base 32, ten bits at a time."""
-    number = int.from_bytes(raw, "big")
-    return "sha1:" + "".join([_PAIRS[number >> shift & 1_023] for shift in range(150, -1, -10)])
+def _digests(first: bytes, second: bytes) -> tuple[str, str]:
+    """Return two digests of 20 bytes in base 32.
+
+    Both are one number. Its upper halves are moved away from the lower ones until each byte has five bits.
+    """
+    number = int.from_bytes(first + _GAP + second, "big")
+    for upper, lower, distance in _HALVES:
+        number = (number & upper) << distance | number & lower
+    text = number.to_bytes(64, "big").translate(_LETTERS).decode("ascii")
+    return text[:32], text[32:]
 
 
 @lru_cache(4_096)

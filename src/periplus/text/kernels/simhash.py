@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 
-__all__ = ["SHINGLE", "distances", "near_pairs", "simhashes"]
+__all__ = ["SHINGLE", "distances", "near_pairs", "simhash_text", "simhashes"]
 
 SHINGLE = 3
 _NEIGHBOURS = 64
@@ -123,6 +123,12 @@ def _hash_all(data: Any, bounds: Any, most: int, out: Any) -> None:
         out[number] = _simhash(data, bounds[number], end, votes, lanes)
 
 
+@njit(cache=True, nogil=True)
+def simhash_text(data: Any) -> Any:
+    """Return the simhash of a text (uint8 array, UTF-8); 0 without words."""
+    return _simhash(data, 0, len(data), np.zeros(64, np.int64), np.zeros(8, np.uint64))
+
+
 def simhashes(
     data: npt.NDArray[np.uint8], bounds: npt.NDArray[np.int64], most: int = 1 << 62
 ) -> npt.NDArray[np.uint64]:
@@ -199,5 +205,6 @@ def near_pairs(hashes: npt.NDArray[np.uint64], distance: int) -> npt.NDArray[np.
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     hashes = simhashes(np.frombuffer(b"one two three four", np.uint8), np.array([0, 18, 18], np.int64))
+    simhash_text(np.frombuffer(b"one two three four", np.uint8))
     near_pairs(hashes, 3)
     distances(hashes, hashes)
