@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from periplus.parse.html.flat_page import RowKind, parse_flat_page
-from periplus.parse.link_collector import LinkCollector
+from periplus.parse.link_collector import LinkCollector, resolve_url
 from periplus.parse.link_survey import LinkSurvey, survey_links
 from periplus.parse.text_cleanup import one_line, one_line_each
 from periplus.parse.url_memo import UrlMemo
@@ -86,3 +86,9 @@ def test_links_are_surveyed_by_their_urls():
     assert not survey_links(growing).media
     growing.append(links[0])
     assert survey_links(growing).media
+
+
+def test_a_page_resolves_its_own_url_to_itself():
+    assert resolve_url(BASE, BASE) == resolve_url(f"{BASE}#part", BASE) == BASE
+    long = BASE + "x" * 5_000
+    assert resolve_url(long, long) == ""

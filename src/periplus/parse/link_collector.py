@@ -27,6 +27,8 @@ _ORIGIN_STARTS: Final = ("/", "http://", "https://")
 
 def resolve_url(reference: str, base: str) -> str:
     """Return the canonical absolute URL of `reference`, or '' if it is not a URL that is crawled."""
+    if reference == base and len(base) <= _MAX_URL:
+        return base  # the canonical URL of most pages is their own
     return _cached_url(_cache_of(base), reference.partition("#")[0], base)
 
 
