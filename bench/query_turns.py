@@ -1,15 +1,20 @@
-"""Queries asked of several engines in turn, so that all of them run under the same conditions."""
+"""Queries asked of several engines in turn, so that all of them run under the same conditions.
+
+The turn begins with another engine for each query: who is asked later finds what the query reads in the caches of the
+processor, and would seem faster if it was always the same one.
+"""
 
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from periplus.records import Query
 
+Item = TypeVar("Item")
 REPEATS: Final = 5
 """How often each query is asked."""
 
@@ -49,13 +54,20 @@ def ask_in_turn(searches: Sequence[Callable[[Query], Any]], queries: Sequence[st
             search(Query(words))
     shape = (REPEATS, len(queries))
     samples = [Samples(np.zeros(shape), np.zeros(shape)) for _ in searches]
+    engines = list(zip(searches, samples, strict=True))
     for repeat in range(REPEATS):
         for number, words in enumerate(queries):
-            for search, (wall, cpu) in zip(searches, samples, strict=True):
+            for search, (wall, cpu) in rotate(engines, repeat + number):
                 began, used = time.perf_counter(), time.thread_time()
                 search(Query(words))
                 wall[repeat, number], cpu[repeat, number] = time.perf_counter() - began, time.thread_time() - used
     return samples
+
+
+def rotate(items: Sequence[Item], turn: int) -> list[Item]:
+    """Return items in their order, but beginning with another one in each turn."""
+    start = turn % len(items) if items else 0
+    return [*items[start:], *items[:start]]
 
 
 def throughput(search: Callable[[Query], Any], queries: Sequence[str], clients: int) -> float:

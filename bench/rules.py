@@ -4,8 +4,9 @@
 
 Pages of simplewiki_entity get one of --hosts hosts each, by their fingerprints. Four rule sets are compared with none:
 hosts that are blocked, the same with as many that are raised and lowered, a Goggles file of patterns, and regular
-expressions. Queries run in turn with each set, so that whatever else the machine does falls on all of them. Each query
-is one call of the searcher, from words to a result page; what rules make of a segment is resolved before, and timed.
+expressions. Queries run in turn with each set, so that whatever else the machine does falls on all of them; each query
+begins with another set, since later ones find warm caches. Each query is one call of the searcher, from words to a
+result page; what rules make of a segment is resolved before, and timed.
 Times are those of the processor, the least of all rounds for each query: they do not depend on what else runs.
 """
 
@@ -29,6 +30,7 @@ from periplus.records import FetchRecord, Query
 from periplus.result_rules import RuleStore, forget_resolved
 from periplus.search import Searcher
 from periplus.settings import SearchSettings, Settings
+from query_turns import rotate
 from record import save
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -111,9 +113,9 @@ def measure(folder: Path, options: argparse.Namespace) -> None:
         ) * 1000
     best: dict[str, dict[str, float]] = {name: {} for name in ids}
     short, leaked, full = dict.fromkeys(ids, 0), 0, 0
-    for _ in range(options.rounds):
-        for words in queries:
-            for name, own in ids.items():
+    for turn in range(options.rounds):
+        for number, words in enumerate(queries):
+            for name, own in rotate(list(ids.items()), turn + number):
                 seconds, hosts, total = run(searcher, words, own)
                 best[name][words] = min(seconds, best[name].get(words, seconds))
                 short[name] += len(hosts) < min(SIZE, total) and total >= 5 * SIZE
