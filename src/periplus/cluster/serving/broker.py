@@ -86,9 +86,8 @@ class _Generation:
     @property
     def unknown(self) -> set[int]:
         """Shards that have not described themselves yet."""
-        return set(self.shards.numbers) - {
-            self.shards.numbers[position] for position in self.searcher.collection.descriptions
-        }
+        numbers, known = self.shards.numbers, self.searcher.collection.descriptions
+        return set(numbers) - {numbers[position] for position in known} if len(known) < len(numbers) else set()
 
 
 class Broker:
@@ -172,16 +171,18 @@ class Broker:
             with self._lock:
                 self._read_table()
             page, context, generation = self._ask_once(search, limits._replace(seconds=left))
-        missing = sorted(context.missing | generation.unknown)
-        asked = len(generation.shards.numbers)
-        notes = tuple(note for note in page.notes if not note.endswith(_MISSING_NOTE))  # the page has it from `shards`
-        partial = page.partial or bool(missing)
-        return msgspec.structs.replace(page, shards=(asked, tuple(missing)), partial=partial, notes=notes)
+        missing = context.missing | generation.unknown
+        asked, partial, notes = len(generation.shards.numbers), page.partial or bool(missing), page.notes
+        if notes:  # the page has it from `shards`
+            notes = tuple([note for note in notes if not note.endswith(_MISSING_NOTE)])
+        return msgspec.structs.replace(page, shards=(asked, tuple(sorted(missing))), partial=partial, notes=notes)
 
     def _ask_once(self, search: Any, limits: SearchLimits) -> tuple[ResultPage, QueryContext, _Generation]:
-        generation = self._current
-        with self._group.query() as context:
+        generation, context = self._current, self._group.begin_query()
+        try:
             return search(generation.searcher, limits), context, generation
+        finally:
+            self._group.end_query()
 
     def suggest(self, words: str, size: int = 8) -> tuple[tuple[str, float], ...]:
         """Return completions of what somebody types."""

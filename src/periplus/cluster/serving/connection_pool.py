@@ -37,21 +37,18 @@ class ConnectionPool:
 
     def put(self, connection: PeerConnection) -> None:
         """Put a connection back: it is used again once nothing is outstanding on it."""
-        closed: list[PeerConnection] = []
+        if connection.fileno() < 0:
+            self._close(connection)
+            return
         with self._lock:
-            if connection.fileno() < 0:
-                closed.append(connection)
-            elif connection.is_idle:
-                self._idle[connection.address].append(connection)
-                while len(self._idle[connection.address]) > self._size:
-                    closed.append(self._idle[connection.address].pop(0))
+            if connection.is_idle:
+                kept, most = self._idle[connection.address], self._size
             else:
-                draining = self._draining[connection.address]
-                draining.append(connection)
-                if len(draining) > _MAX_DRAINING:
-                    closed.append(draining.pop(0))
-        for one in closed:
-            self._close(one)
+                kept, most = self._draining[connection.address], _MAX_DRAINING
+            kept.append(connection)
+            surplus = kept.pop(0) if len(kept) > most else None
+        if surplus is not None:
+            self._close(surplus)
 
     def _drained(self, address: PeerAddress) -> PeerConnection | None:
         """Return a connection on which the response that nobody waited for has come meanwhile. Called with the lock."""

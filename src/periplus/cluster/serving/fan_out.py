@@ -11,7 +11,7 @@ A shard of a request is in one of four states:
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from periplus.cluster.serving.replica_choice import PinnedReplica, ShardReplicas
 from periplus.cluster.wire.peer_connection import PeerAddress
@@ -20,6 +20,7 @@ __all__ = ["Attempt", "FanOut"]
 
 
 Replicas = ShardReplicas | PinnedReplica
+_NEVER: Final = float("inf")
 
 
 class Attempt(NamedTuple):
@@ -39,7 +40,7 @@ class _ShardState:
         self.replicas = replicas
         self.tried: set[PeerAddress] = set()
         self.open: list[Attempt] = []
-        self.hedge_at = float("inf")
+        self.hedge_at = _NEVER
         self.answered = False
         self.missing = False
 
@@ -76,8 +77,11 @@ class FanOut:
     @property
     def next_time(self) -> float:
         """When to call `advance`, unless something else happens before."""
-        times = [state.hedge_at for state in self._shards.values() if state.is_waiting]
-        return min(self._deadline, *times) if times else self._deadline
+        next_time = self._deadline
+        for state in self._shards.values():
+            if state.hedge_at < next_time and not state.answered and not state.missing:
+                next_time = state.hedge_at
+        return next_time
 
     def begin(self, now: float) -> list[Attempt]:
         """Return the first attempt of each shard."""
@@ -100,7 +104,7 @@ class FanOut:
         state.tried.add(address)
         state.open.append(attempt)
         can_hedge = self._hedging and len(state.open) == 1
-        state.hedge_at = now + state.replicas.hedge_seconds() if can_hedge else float("inf")
+        state.hedge_at = now + state.replicas.hedge_seconds() if can_hedge else _NEVER
         return attempt
 
     def _give_up(self, shard: int, state: _ShardState) -> None:
@@ -152,7 +156,7 @@ class FanOut:
                 state.open.clear()
                 self._give_up(shard, state)
             elif now >= state.hedge_at:
-                state.hedge_at = float("inf")
+                state.hedge_at = _NEVER
                 address = state.replicas.choose_hedge(now, state.tried)
                 if address is not None:
                     hedges.append(self._open(shard, state, address, now))

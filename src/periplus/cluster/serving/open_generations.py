@@ -1,17 +1,17 @@
 """The generations of the index that a shard server has open: a new one beside the old, closed when nobody uses it."""
 
-import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from periplus.cluster.serving.shard_messages import GenerationHealth
 from periplus.errors import BadInput, NothingHere
 
 __all__ = ["OpenGenerations"]
 
+Result = TypeVar("Result")
 _MAX_OPEN: Final = 4
 _GRACE_SECONDS: Final = 5.0
 """Time without a request after which a generation that is to be closed is closed: brokers may not know of the next."""
@@ -62,16 +62,18 @@ class OpenGenerations:
             if generation in self._generations:
                 self._generations[generation].closing = True
 
-    @contextlib.contextmanager
-    def use(self, generation: int) -> Iterator[Any]:
-        """Within the block, a generation stays open; raise `NothingHere` if it is not."""
+    def run(self, generation: int, use: Callable[[Any], Result]) -> Result:
+        """Return what a function returns for the shard of a generation, which stays open meanwhile.
+
+        Raise `NothingHere` if it is not open.
+        """
         with self._lock:
             current = self._generations.get(generation)
             if current is None:
                 raise NothingHere(f"Generation {generation} is not open.", "Ask by the newest serving table.")
             current.running += 1
         try:
-            yield current.shard
+            return use(current.shard)
         finally:
             with self._lock:
                 current.running -= 1

@@ -117,11 +117,13 @@ class ShardReplicas:
 
     def choose(self, now: float, tried: Collection[PeerAddress] = ()) -> PeerAddress | None:
         """Return the replica to ask, and count a request to it; None if none is up that was not tried yet."""
-        candidates = [r for r in self._replicas.values() if not r.is_down and r.address not in tried]
+        candidates = [r for r in self._replicas.values() if not r.tries and r.address not in tried]
         if not candidates:
             return None
-        steady = [r for r in candidates if not r.late and r.busy_until <= now]
-        replica = self._best(steady) if steady else min(candidates, key=lambda r: (r.late, r.busy_until, r.pending))
+        replica = candidates[0]
+        if len(candidates) > 1:
+            steady = [r for r in candidates if not r.late and r.busy_until <= now]
+            replica = self._best(steady) if steady else min(candidates, key=lambda r: (r.late, r.busy_until, r.pending))
         replica.pending += 1
         replica.requests += 1
         self._tokens = min(_HEDGE_BURST, self._tokens + self._policy.share)

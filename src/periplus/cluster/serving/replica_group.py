@@ -9,7 +9,7 @@ import logging
 import select
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -121,21 +121,18 @@ class ReplicaGroup:
             replicas = self._shards.get(shard) or ShardReplicas(())
             return sorted(addresses, key=lambda address: not replicas.is_up(address))
 
-    @contextlib.contextmanager
-    def query(self) -> Iterator[QueryContext]:
-        """Within the block, the calls of this thread belong to one query."""
+    def begin_query(self) -> QueryContext:
+        """Return what is remembered of a query, which the calls of this thread belong to until `end_query`."""
         context = self._local.context = QueryContext()
-        try:
-            yield context
-        finally:
-            self._local.context = None
+        return context
 
-    def _context(self) -> QueryContext:
-        return getattr(self._local, "context", None) or QueryContext()
+    def end_query(self) -> None:
+        """Forget the query of this thread."""
+        self._local.context = None
 
     def call_shards(self, generation: int, method: str, requests: Mapping[int, Any], seconds: float) -> dict[int, Any]:
         """Send each shard its request; return the replies by shard. Those without one are noted in the query."""
-        context, begin = self._context(), time.monotonic()
+        context, begin = getattr(self._local, "context", None) or QueryContext(), time.monotonic()
         deadline = begin + min(seconds, self._settings.deadline if method in _QUERY_METHODS else _MAX_SECONDS)
         exchange = _Exchange(self._pool, generation, method, requests, deadline)
         with self._lock:
@@ -182,7 +179,7 @@ class ReplicaGroup:
     def _receive(self, exchange: "_Exchange", fan_out: FanOut) -> list[Attempt]:
         """Wait until something happens; return the attempts to send because of it."""
         attempts: list[Attempt] = []
-        for outcome in exchange.wait(max(0.0, fan_out.next_time - time.monotonic())):
+        for outcome in exchange.wait(fan_out.next_time - time.monotonic()):
             attempts += self._record(exchange, fan_out, outcome)
         if fan_out.is_done:
             return attempts
@@ -261,6 +258,7 @@ class _Exchange:
         self, pool: ConnectionPool, generation: int, method: str, requests: Mapping[int, Any], deadline: float
     ) -> None:
         self._pool, self.method, self._deadline = pool, method, deadline
+        self._number = METHOD_NUMBERS[method]
         self.is_pinned = method in _PINNED or (
             method == "statistics" and any(request.documents for request in requests.values())
         )
@@ -287,7 +285,7 @@ class _Exchange:
         if connection.is_new:
             self._retried.add(attempt)
         try:
-            connection.request(METHOD_NUMBERS[self.method], self._bodies[attempt.shard], self._deadline)
+            connection.request(self._number, self._bodies[attempt.shard], self._deadline)
         except ClusterError:
             if attempt in self._retried:
                 raise
@@ -299,13 +297,12 @@ class _Exchange:
 
     def wait(self, seconds: float) -> list[_Outcome]:
         """Return how attempts ended, once something has happened or the time is over."""
-        outcomes: list[_Outcome] = []
-        for descriptor, _ in self._poll.poll(seconds * 1000):
-            if descriptor in self._open:
-                outcomes += self._advance(descriptor)
-        return outcomes
+        events = self._poll.poll(seconds * 1000 if seconds > 0 else 0)
+        advanced = [self._advance(descriptor) for descriptor, _ in events if descriptor in self._open]
+        return [outcome for outcome in advanced if outcome is not None]
 
-    def _advance(self, descriptor: int) -> list[_Outcome]:
+    def _advance(self, descriptor: int) -> _Outcome | None:
+        """Return how an attempt ended; None if it has not."""
         attempt, connection = self._open[descriptor]
         try:
             frame = connection.advance()
@@ -315,19 +312,18 @@ class _Exchange:
                 self._retried.add(attempt)
                 with contextlib.suppress(ClusterError):
                     self.send(attempt, fresh=True)
-                    return []
-            return [_Outcome(attempt, error)]
+                    return None
+            return _Outcome(attempt, error)
         if frame is None:
             self._poll.modify(descriptor, connection.events)
-            return []
+            return None
         self._release(descriptor)
-        return [self._accept(attempt, frame)]
+        return self._accept(attempt, frame)
 
-    def _release(self, descriptor: int) -> PeerConnection:
+    def _release(self, descriptor: int) -> None:
         _, connection = self._open.pop(descriptor)
         self._poll.unregister(descriptor)
         self._pool.put(connection)
-        return connection
 
     def _accept(self, attempt: Attempt, frame: Frame) -> _Outcome:
         if frame.status != Status.OK:
@@ -354,8 +350,9 @@ class _Exchange:
 
     def close(self) -> None:
         """Abandon what is left."""
-        for attempt, _ in list(self._open.values()):
-            self.abandon(attempt)
+        if self._open:
+            for attempt, _ in list(self._open.values()):
+                self.abandon(attempt)
 
 
 def read_health(address: PeerAddress, key: ClusterKey, seconds: float) -> ShardHealth:

@@ -149,8 +149,7 @@ class ShardServer:
         name = METHODS.get(request.method)
         if name is not None:
             generation, record = decode_request(name, request.body)
-            with self._generations.use(generation) as shard:
-                return encode_reply(shard.call(name, record))
+            return self._generations.run(generation, lambda shard: encode_reply(shard.call(name, record)))
         method = self._methods.get(request.method)
         if method is None:
             raise BadInput(f"There is no method {request.method}.")

@@ -15,6 +15,7 @@ anything is allocated. Processors have instructions for it: it takes less time t
 
 import enum
 import struct
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
@@ -64,7 +65,8 @@ class FrameWriter:
 
     def encode(self, number: int, body: bytes, *, method: int = 0, status: int = 0, deadline_ms: int = 0) -> bytes:
         """Return the next frame as bytes."""
-        deadline_ms = max(0, min(deadline_ms, _MAX_DEADLINE_MS))
+        if not 0 <= deadline_ms <= _MAX_DEADLINE_MS:
+            deadline_ms = 0 if deadline_ms < 0 else _MAX_DEADLINE_MS
         fields = _FIELDS.pack(len(body), number & 0xFFFFFFFF, deadline_ms, method, status)
         sealed: bytes = self._cipher.encrypt(_NONCE.pack(self._sequence), body, fields)
         self._sequence += 1
@@ -86,19 +88,19 @@ class FrameReader:
         """Whether part of a frame has come."""
         return bool(self._buffer)
 
-    @property
-    def missing(self) -> int:
-        """How many bytes the frame that has begun lacks, as far as its header is known."""
+    def chunk(self, least: int, most: int) -> int:
+        """Return how many bytes to receive at once: of a long frame that has begun, as many as it lacks."""
         if len(self._buffer) < HEADER_BYTES:
-            return HEADER_BYTES - len(self._buffer)
-        return HEADER_BYTES + int(_FIELDS.unpack_from(self._buffer)[0]) + _CODE_BYTES - len(self._buffer)
+            return least
+        missing = HEADER_BYTES + int(_FIELDS.unpack_from(self._buffer)[0]) + _CODE_BYTES - len(self._buffer)
+        return max(least, min(missing, most))
 
-    def feed(self, data: bytes) -> list[Frame]:
+    def feed(self, data: bytes) -> Sequence[Frame]:
         """Return the frames that these bytes complete; raise `PeerFailed` for one too long, or not authentic."""
         if not self._buffer and len(data) >= HEADER_BYTES:
             size = _FIELDS.unpack_from(data)[0]
             if len(data) == HEADER_BYTES + size + _CODE_BYTES and size <= self._max_body:
-                return [self._open(data)]  # one whole frame, as nearly always
+                return (self._open(data),)  # one whole frame, as nearly always
         self._buffer += data
         frames: list[Frame] = []
         while len(self._buffer) >= HEADER_BYTES:

@@ -13,7 +13,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -204,11 +204,11 @@ class MessageServer:
         handshake.check_version(hello)
         return handshake.finish(_receive_exactly(connection, PROOF_BYTES, end))
 
-    def _receive(self, connection: socket.socket, reader: FrameReader) -> list[Frame]:
+    def _receive(self, connection: socket.socket, reader: FrameReader) -> Sequence[Frame]:
         """Return the next frames; raise `TimeoutError` if none comes, or one that has begun does not end."""
         end = 0.0
         while True:
-            data = connection.recv(max(_CHUNK, min(reader.missing, _MAX_CHUNK)) if reader.unfinished else _CHUNK)
+            data = connection.recv(reader.chunk(_CHUNK, _MAX_CHUNK))
             if not data:
                 raise EOFError
             frames = reader.feed(data)
@@ -223,28 +223,31 @@ class MessageServer:
             _set_timeouts(connection, left, self._limits.message_seconds)
 
     def _respond(self, connection: socket.socket, writer: FrameWriter, frame: Frame) -> None:
-        deadline = time.monotonic() + frame.deadline_ms / 1000
-        status, body = self._run(PeerRequest(frame.method, frame.body, deadline), connection)
+        now = time.monotonic()
+        request = PeerRequest(frame.method, frame.body, now + frame.deadline_ms / 1000)
+        status, body = self._run(request, connection, now)
         response = writer.encode(frame.number, body, status=status)
         if connection.send(response) < len(response):  # it blocks until all is sent, or the time is over
             raise TimeoutError
 
-    def _run(self, request: PeerRequest, connection: socket.socket) -> tuple[Status, bytes]:
-        """Run a request when it is its turn; return status and body of the response."""
+    def _run(self, request: PeerRequest, connection: socket.socket, now: float) -> tuple[Status, bytes]:
+        """Run a request that came now, when it is its turn; return status and body of the response."""
         with self._lock:
-            if self._running >= self._threads and (refusal := self._await_turn(request.deadline)) is not None:
-                return refusal, b""
+            if self._running >= self._threads:
+                refusal, now = self._await_turn(request.deadline), time.monotonic()
+                if refusal is not None:
+                    return refusal, b""
             self._requests += 1
             self._running += 1
+            if connection in self._peers:
+                self._peers[connection] = now
         try:
-            if time.monotonic() >= request.deadline:
+            if now >= request.deadline:
                 return Status.LATE, b""
             return self._call(request)
         finally:
             with self._lock:
                 self._running -= 1
-                if connection in self._peers:
-                    self._peers[connection] = time.monotonic()
                 if self._waiting:
                     self._turns.notify()
 

@@ -90,10 +90,11 @@ class PeerConnection:
         """Send a request, as far as that is possible at once. deadline: until when the answer counts (monotonic)."""
         assert not self._current
         self._number = self._current = (self._number + 1) & 0xFFFFFFFF or 1
-        self._requests.append((self._number, method, deadline, body))
         try:
-            if self._writer is not None:
-                self._encode_requests(self._writer)
+            if self._writer is None:
+                self._requests.append((self._number, method, deadline, body))
+            else:
+                self._out += _encode(self._writer, self._number, method, deadline, body)
             if self._connected:
                 self._flush()
         except (OSError, PeriplusError) as error:
@@ -132,9 +133,8 @@ class PeerConnection:
             self._connected = True
 
     def _encode_requests(self, writer: FrameWriter) -> None:
-        for number, method, deadline, body in self._requests:
-            left = int(1000 * (deadline - time.monotonic()))
-            self._out += writer.encode(number, body, method=method, deadline_ms=max(1, left))
+        for request in self._requests:
+            self._out += _encode(writer, *request)
         self._requests.clear()
 
     def _flush(self) -> None:
@@ -149,9 +149,8 @@ class PeerConnection:
     def _receive(self) -> Frame | None:
         """Return the awaited response; it is the last thing that a peer sends unasked."""
         while True:
-            size, reader = _CHUNK, self._reader
-            if reader is not None and reader.unfinished:
-                size = max(_CHUNK, min(reader.missing, _MAX_CHUNK))
+            reader = self._reader
+            size = reader.chunk(_CHUNK, _MAX_CHUNK) if reader is not None else _CHUNK
             try:
                 data = self._socket.recv(size)
             except BlockingIOError:
@@ -198,6 +197,12 @@ class PeerConnection:
         """Close the connection because something failed; return what is to be raised."""
         self._socket.close()
         return error if isinstance(error, PeriplusError) else PeerFailed(f"{self._name()}: {error.strerror or error}")
+
+
+def _encode(writer: FrameWriter, number: int, method: int, deadline: float, body: bytes) -> bytes:
+    """Return the frame of a request, with the time that is left for its answer."""
+    left = int(1000 * (deadline - time.monotonic()))
+    return writer.encode(number, body, method=method, deadline_ms=max(1, left))
 
 
 def call_peer(connection: PeerConnection, method: int, body: bytes, deadline: float) -> bytes:
