@@ -67,11 +67,11 @@ def _decode_array(kind: Any, value: Any) -> Any:
     entry = _ANNOTATIONS.get(id(kind)) or _annotate(kind)
     if entry[1] is not dtype and entry[1] is not None:
         raise msgspec.ValidationError(f"no array of {entry[1]}: elements of type {dtype}")
-    if value[1] == 1 and len(value) > header.size:  # most are
+    if value[1] == 1 and len(value) >= header.size:  # most are
         count = header.unpack_from(value)[2]
         if count * dtype.itemsize != len(value) - header.size:
             raise msgspec.ValidationError(f"no array: {len(value)} bytes are not its shape")
-        return np.frombuffer(value, dtype, count, header.size)
+        return np.frombuffer(value, dtype, count, header.size) if count else np.zeros(0, dtype)
     if len(value) < header.size:
         raise msgspec.ValidationError("no array: its shape is cut off")
     shape = header.unpack_from(value)[2:]

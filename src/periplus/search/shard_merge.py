@@ -1,12 +1,15 @@
 """The candidates of several shards as those of one index."""
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from periplus.errors import BadInput
 from periplus.rank import FEATURES
+from periplus.search.kernels import candidate_merge
 from periplus.search.navigational import home_page_order
 from periplus.search.retrieve import NearestDocuments, RetrievedCandidates
 
@@ -23,11 +26,20 @@ def merge_shards(parts: Sequence[RetrievedCandidates]) -> RetrievedCandidates:
     """
     if len(parts) == 1:
         return parts[0]
-    offsets = np.cumsum([0, *(part.segment_count for part in parts)]).tolist()
-    segments = np.concatenate([part.segments + np.int32(start) for part, start in zip(parts, offsets, strict=False)])
-    documents = np.concatenate([part.documents for part in parts])
-    scores = np.concatenate([part.scores for part in parts])
-    order = np.lexsort((documents, segments, -scores, ~np.concatenate([_is_named(part) for part in parts])))
+    offsets = list(itertools.accumulate((part.segment_count for part in parts), initial=0))
+    sizes = [(len(part.scores), len(part.features), start) for part, start in zip(parts, offsets[:-1], strict=True)]
+    for part, (count, measured, _) in zip(parts, sizes, strict=True):
+        if not len(part.segments) == len(part.documents) == len(part.keys) == count >= measured:
+            raise BadInput("The columns of candidates are not as long as each other.")
+    order, segments, documents, scores, keys, features = candidate_merge.merge_candidates(
+        np.concatenate([part.segments for part in parts]),
+        np.concatenate([part.documents for part in parts]),
+        np.concatenate([part.scores for part in parts]),
+        np.concatenate([part.keys for part in parts]),
+        np.concatenate([part.features for part in parts]),
+        np.array(sizes, np.int64),
+        _NAME,
+    )
     homes = [
         part.home_page._replace(segment=part.home_page.segment + start)
         for part, start in zip(parts, offsets, strict=False)
@@ -39,11 +51,11 @@ def merge_shards(parts: Sequence[RetrievedCandidates]) -> RetrievedCandidates:
         own = [part.similarities for part in parts]
         similarities = np.concatenate([b if a is None else a for a, b in zip(own, none, strict=True)])[order]
     return RetrievedCandidates(
-        segments[order],
-        documents[order],
-        scores[order],
-        np.concatenate([part.keys for part in parts])[order],
-        _merge_features(parts, order),
+        segments,
+        documents,
+        scores,
+        keys,
+        features,
         max(part.best_score for part in parts),
         sum(part.total for part in parts),
         all(part.exact for part in parts),
@@ -58,24 +70,10 @@ def merge_shards(parts: Sequence[RetrievedCandidates]) -> RetrievedCandidates:
     )
 
 
-def _is_named(part: RetrievedCandidates) -> npt.NDArray[np.bool_]:
-    """Return which candidates the query names: they come before all others."""
-    named = np.zeros(len(part.scores), np.bool_)
-    named[: len(part.features)] = part.features[:, _NAME] > 0
-    return named
-
-
-def _merge_features(parts: Sequence[RetrievedCandidates], order: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Return the features of the first rows of `order`, up to the first without any."""
-    measured = np.concatenate([np.arange(len(part.scores)) < len(part.features) for part in parts])
-    rows = np.cumsum(measured) - 1
-    count = len(order) if measured.all() else int(measured[order].argmin())
-    features: npt.NDArray[np.float64] = np.concatenate([part.features for part in parts])[rows[order[:count]]]
-    return features
-
-
 def _merge_column(columns: Sequence[npt.NDArray[Any]], order: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     """Return a column of all candidates; empty where a shard does not have it."""
+    if not any(map(len, columns)):
+        return columns[0][:0]
     joined: npt.NDArray[Any] = np.concatenate(columns)
     return joined[order] if len(joined) == len(order) else joined[:0]
 

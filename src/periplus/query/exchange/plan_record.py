@@ -140,18 +140,28 @@ def restore_plan(record: PlanRecord, index: Index, shard: int = 0) -> QueryPlan:
     _check(record)
     plan = QueryPlan(
         tuple(
-            QueryWord(
-                word.word,
-                word.terms,
-                word.weight,
-                word.place,
-                tuple(_restore_restriction(r) for r in word.restrictions),
-            )
-            for word in record.words
+            [
+                QueryWord(
+                    word.word,
+                    word.terms,
+                    word.weight,
+                    word.place,
+                    tuple([r if r is None else _restore_restriction(r) for r in word.restrictions]),
+                )
+                for word in record.words
+            ]
         ),
         tuple(
-            Leaf(leaf.term, leaf.weight, leaf.group, leaf.fields, _restore_restriction(leaf.restriction))
-            for leaf in record.leaves
+            [
+                Leaf(
+                    leaf.term,
+                    leaf.weight,
+                    leaf.group,
+                    leaf.fields,
+                    leaf.restriction if leaf.restriction is None else _restore_restriction(leaf.restriction),
+                )
+                for leaf in record.leaves
+            ]
         ),
         record.groups,
         record.program,
@@ -174,6 +184,8 @@ def restore_plan(record: PlanRecord, index: Index, shard: int = 0) -> QueryPlan:
 
 
 def _find_named(named: Sequence[NamedRecord], index: Index, shard: int) -> list[NamedDocument]:
+    if not named:
+        return []
     numbers = {segment.name: number for number, segment in enumerate(index.segments)}
     own = [(numbers[item.segment], item) for item in named if item.shard == shard and item.segment in numbers]
     return [
@@ -192,9 +204,7 @@ def _record_restriction(restriction: Restriction | None) -> RestrictionRecord | 
     return RestrictionRecord(tuple(sorted(restriction)))
 
 
-def _restore_restriction(record: RestrictionRecord | None) -> Restriction | None:
-    if record is None:
-        return None
+def _restore_restriction(record: RestrictionRecord) -> Restriction:
     languages = frozenset(record.languages) if record.languages is not None else None
     if record.terms:
         return PhrasePages(record.terms, record.fields, languages)
@@ -203,39 +213,71 @@ def _restore_restriction(record: RestrictionRecord | None) -> Restriction | None
 
 def _check(record: PlanRecord) -> None:
     """Raise `BadInput` for a plan that kernels cannot run."""
-    sizes = (
-        (len(record.leaves), match.MAX_LEAVES),
-        (len(record.words), LIMITS.words),
-        (sum(len(word.terms) for word in record.words), _MAX_TERMS),
-        (len(record.program), _MAX_STEPS),
-        (len(record.filters), _MAX_FILTERS),
-        (len(record.phrases), _MAX_PHRASES),
-        (sum(len(phrase.leaves) for phrase in record.phrases), _MAX_TERMS),
-        (len(record.titles), _MAX_TITLES),
-        (len(record.named), _MAX_NAMED),
-        (len(record.rules), _MAX_RULES),
-    )
-    if any(size > most for size, most in sizes):
+    terms = leaves = 0
+    for word in record.words:
+        terms += len(word.terms)
+    for phrase in record.phrases:
+        leaves += len(phrase.leaves)
+    if (
+        len(record.leaves) > match.MAX_LEAVES
+        or len(record.words) > LIMITS.words
+        or max(terms, leaves) > _MAX_TERMS
+        or len(record.program) > _MAX_STEPS
+        or len(record.filters) > _MAX_FILTERS
+        or len(record.phrases) > _MAX_PHRASES
+        or len(record.titles) > _MAX_TITLES
+        or len(record.named) > _MAX_NAMED
+        or len(record.rules) > _MAX_RULES
+    ):
         raise BadInput("A plan is too large.")
-    leaves, words = len(record.leaves), len(record.words)
-    valid = (
-        _is_program(record)
-        and all(0 <= leaf < leaves for phrase in record.phrases for leaf in phrase.leaves)
-        and all(phrase.leaves and phrase.reach >= 0 and 0 <= phrase.fields < 256 for phrase in record.phrases)
-        and all(-1 <= leaf.group < max(1, record.groups) and 0 <= leaf.fields < 256 for leaf in record.leaves)
-        and 0 <= record.groups <= match.MAX_LEAVES
-        and all(word.terms and len(word.restrictions) in (0, len(word.terms)) for word in record.words)
-        and all(0 <= key < 1 << 64 for key in record.titles)
-        and all(0 <= pair.first < words - 1 for pair in record.fixed)
-        and all(_are_languages(item) for word in record.words for item in word.restrictions)
-        and all(_are_languages(leaf.restriction) for leaf in record.leaves)
-    )
-    if not valid:
+    if not (
+        0 <= record.groups <= match.MAX_LEAVES
+        and _is_program(record)
+        and _are_leaves(record)
+        and _are_phrases(record)
+        and _are_words(record)
+    ):
         raise BadInput("A plan is not valid.")
 
 
-def _are_languages(restriction: RestrictionRecord | None) -> bool:
-    return restriction is None or all(0 <= number < 256 for number in restriction.languages or ())
+def _are_leaves(record: PlanRecord) -> bool:
+    """Return whether all leaves are of a group, of fields and of languages that there may be."""
+    groups = max(1, record.groups)
+    for leaf in record.leaves:
+        if not (-1 <= leaf.group < groups and 0 <= leaf.fields < 256):
+            return False
+        if leaf.restriction is not None and not _are_languages(leaf.restriction):
+            return False
+    return True
+
+
+def _are_phrases(record: PlanRecord) -> bool:
+    """Return whether all phrases are of leaves that the plan has."""
+    count = len(record.leaves)
+    for phrase in record.phrases:
+        if not phrase.leaves or phrase.reach < 0 or not 0 <= phrase.fields < 256:
+            return False
+        if min(phrase.leaves) < 0 or max(phrase.leaves) >= count:
+            return False
+    return True
+
+
+def _are_words(record: PlanRecord) -> bool:
+    """Return whether all words have terms, and titles and pairs of words are such."""
+    for word in record.words:
+        if not word.terms or len(word.restrictions) not in (0, len(word.terms)):
+            return False
+        for restriction in word.restrictions:
+            if restriction is not None and not _are_languages(restriction):
+                return False
+    if record.titles and (min(record.titles) < 0 or max(record.titles) >> 64):
+        return False
+    last = len(record.words) - 1
+    return all(0 <= pair.first < last for pair in record.fixed) if record.fixed else True
+
+
+def _are_languages(restriction: RestrictionRecord) -> bool:
+    return not restriction.languages or (min(restriction.languages) >= 0 and max(restriction.languages) < 256)
 
 
 def _is_program(record: PlanRecord) -> bool:

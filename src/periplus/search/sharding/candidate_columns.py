@@ -21,7 +21,7 @@ from periplus.publish import PUBLISHED_HOST
 from periplus.search.presentation.result_selection import MIN_SIMHASH_BYTES
 from periplus.search.retrieve import RetrievedCandidates
 
-__all__ = ["CANDIDATE", "CandidateColumnReader", "CandidateRows", "read_rows", "view_words"]
+__all__ = ["CANDIDATE", "CandidateColumnReader", "CandidateRows", "check_rows", "view_words"]
 
 CANDIDATE: Final = np.dtype(
     [
@@ -38,11 +38,10 @@ CandidateRows = npt.NDArray[Any]
 """Of `CANDIDATE`."""
 
 
-def read_rows(data: npt.NDArray[np.uint8], count: int) -> CandidateRows:
-    """Return rows that have travelled as bytes; raise `BadInput` if they are not so many."""
+def check_rows(data: npt.NDArray[np.uint8], count: int) -> None:
+    """Raise `BadInput` if rows that have travelled as bytes are not so many."""
     if data.shape != (count, CANDIDATE.itemsize):
         raise BadInput("The columns of candidates cannot be read.")
-    return np.ascontiguousarray(data).view(CANDIDATE).reshape(count)
 
 
 def view_words(rows: CandidateRows) -> npt.NDArray[np.uint64]:

@@ -6,15 +6,19 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from periplus.errors import BadInput
 from periplus.rank import RerankModel
+from periplus.search.kernels import candidate_merge
 from periplus.search.rerank import RerankedCandidates
 from periplus.search.retrieve import RetrievedCandidates
-from periplus.search.sharding.candidate_columns import CANDIDATE, CandidateRows, read_rows
+from periplus.search.sharding.candidate_columns import CANDIDATE, CandidateRows, check_rows
 from periplus.search.sharding.shard_records import RetrieveReply
 
 __all__ = ["NO_COLUMNS", "MergedColumns", "check_columns", "drop_unsupported", "group_rows"]
 
 Ints = npt.NDArray[np.int32]
+_NONE: Final = np.zeros(0, np.int32)
+_NO_ROWS: Final = np.zeros((0, CANDIDATE.itemsize), np.uint8)
 
 
 class MergedColumns:
@@ -25,21 +29,25 @@ class MergedColumns:
         self._shards: list[tuple[int, int]] = []
         """By segment: its shard, and its number there."""
         self._generations = {shard: reply.generation for shard, reply in (replies or {}).items()}
-        places: list[npt.NDArray[np.int64]] = [np.zeros(0, np.int64)]
-        columns: list[CandidateRows] = [np.zeros(0, CANDIDATE)]
+        segments: list[Ints] = [_NONE]
+        documents: list[Ints] = [_NONE]
+        columns: list[npt.NDArray[np.uint8]] = [_NO_ROWS]
         for shard in sorted(replies or {}):
             assert replies is not None
-            retrieved = replies[shard].retrieved
-            places.append(_places(retrieved, len(self._shards)))
-            columns.append(read_rows(replies[shard].columns, len(places[-1])))
-            self._shards += [(shard, number) for number in range(retrieved.segment_count)]
-        joined, rows = (places[-1], columns[-1]) if len(places) <= 2 else map(np.concatenate, (places, columns))
-        order = joined.argsort(kind="stable")
-        self._places, self._rows = joined[order], rows.take(order)
+            reply, offset = replies[shard], np.int32(len(self._shards))
+            check_columns(reply)
+            for some, others in _places(reply.retrieved):
+                segments.append(some + offset)
+                documents.append(others)
+            columns.append(reply.columns)
+            self._shards += [(shard, number) for number in range(reply.retrieved.segment_count)]
+        self._segments, self._documents = np.concatenate(segments), np.concatenate(documents)
+        self._words: npt.NDArray[np.uint64] = np.concatenate(columns).view(np.uint64)
 
     def select(self, segments: Ints, documents: Ints) -> CandidateRows:
         """Return the rows of documents, which are candidates of some shard."""
-        rows: CandidateRows = self._rows.take(self._places.searchsorted(_join(segments, documents)))
+        words = candidate_merge.find_rows(self._segments, self._documents, self._words, segments, documents)
+        rows: CandidateRows = words.view(CANDIDATE).reshape(len(words))
         return rows
 
     def shard_of(self, segment: int) -> tuple[int, int]:
@@ -51,26 +59,31 @@ class MergedColumns:
         return self._generations[shard]
 
 
-def _join(segments: Ints, documents: Ints) -> npt.NDArray[np.int64]:
-    return segments.astype(np.int64) << 32 | documents.astype(np.int64)
-
-
-def _places(retrieved: RetrievedCandidates, offset: int) -> npt.NDArray[np.int64]:
-    """Return what identifies candidates, nearest documents and the home page, in the order of columns."""
+def _places(retrieved: RetrievedCandidates) -> list[tuple[Ints, Ints]]:
+    """Return segments and documents of candidates, of nearest documents and of the home page, as columns have them."""
     near, home = retrieved.nearest, retrieved.home_page
-    parts = [_join(retrieved.segments + np.int32(offset), retrieved.documents)]
+    places = [(retrieved.segments, retrieved.documents)]
     if near is not None:
-        parts.append(_join(near.segments + np.int32(offset), near.documents))
+        places.append((near.segments, near.documents))
     if home is not None:
-        parts.append(np.array([(home.segment + offset) << 32 | home.document], np.int64))
-    return np.concatenate(parts)
+        places.append((np.array([home.segment], np.int32), np.array([home.document], np.int32)))
+    return places
 
 
 def check_columns(reply: RetrieveReply) -> None:
-    """Raise `BadInput` if a reply does not have a row for each candidate, nearest document and home page."""
-    retrieved = reply.retrieved
-    near = len(retrieved.nearest.documents) if retrieved.nearest is not None else 0
-    read_rows(reply.columns, len(retrieved.documents) + near + (retrieved.home_page is not None))
+    """Raise `BadInput` if a reply does not have a row for each candidate, nearest document and home page.
+
+    Kernels rely on it that columns are as long as each other.
+    """
+    retrieved, near = reply.retrieved, 0
+    shape = retrieved.documents.shape
+    same = retrieved.segments.shape == shape == retrieved.scores.shape == retrieved.keys.shape and len(shape) == 1
+    if retrieved.nearest is not None:
+        near = len(retrieved.nearest.documents)
+        same = same and retrieved.nearest.segments.shape == retrieved.nearest.documents.shape == (near,)
+    if not same or len(retrieved.features) > len(retrieved.documents):
+        raise BadInput("The columns of candidates are not as long as each other.")
+    check_rows(reply.columns, len(retrieved.documents) + near + (retrieved.home_page is not None))
 
 
 def drop_unsupported(
