@@ -136,7 +136,7 @@ class Segment:
     @functools.cached_property
     def high_impacts(self) -> HighImpacts:
         """Where frequent terms have their highest impacts."""
-        return HighImpacts(*self._bitsets.shape, self.documents)
+        return HighImpacts(len(self._bitsets), len(self.live), self.documents)
 
     @functools.cached_property
     def _bitsets(self) -> npt.NDArray[np.uint64]:

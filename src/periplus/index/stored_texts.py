@@ -42,8 +42,8 @@ class StoredTexts:
 
     def length(self, document: int) -> int:
         """Return the length of a body, in bytes."""
-        _, begin, end, *_ = self.spans(np.array([document], np.int64))[0].tolist()
-        return end - begin
+        span = self.spans(np.array([document], np.int64))[0]
+        return int(span[2] - span[1])
 
     def spans(self, documents: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return where bodies are: see `text_lookup.locate_bodies`."""
