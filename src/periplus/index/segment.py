@@ -11,7 +11,6 @@ import numpy.typing as npt
 from periplus.accel import pointers
 from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile
-from periplus.index.high_impacts import HighImpacts
 from periplus.index.index_manifest import SEGMENT_FORMAT
 from periplus.index.kernels import (
     document_sets,
@@ -110,13 +109,7 @@ class Segment:
         columns["stream"] = self._postings_arrays.stream
         static, highest = self._static_ranks
         self.postings = postings_reader.PostingsReader(
-            **columns,
-            static=static,
-            block_static=highest,
-            live=self.live,
-            bitsets=self._bitsets,
-            high_impacts=self.high_impacts.sets,
-            impact_limits=self.high_impacts.limits,
+            **columns, static=static, block_static=highest, live=self.live, bitsets=self._bitsets
         )
         self.pinned_postings = pointers.pin(self.postings)
 
@@ -132,11 +125,6 @@ class Segment:
             highest = np.full(-(-self.documents // inversion.BLOCK), highest[0], np.float32)
         static.flags.writeable = highest.flags.writeable = False  # As the mapped ones are.
         return static, highest
-
-    @functools.cached_property
-    def high_impacts(self) -> HighImpacts:
-        """Where frequent terms have their highest impacts."""
-        return HighImpacts(len(self._bitsets), len(self.live), self.documents)
 
     @functools.cached_property
     def _bitsets(self) -> npt.NDArray[np.uint64]:

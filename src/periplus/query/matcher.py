@@ -81,7 +81,6 @@ def find_candidates(index: Index, prepared: QueryPlan, k: int, budget: QueryBudg
         if given is None or lists is None or (found and budget.late()):
             break
         plan = plan_segment(segment, prepared, given)
-        segment.high_impacts.prepare(segment.pinned_postings.addresses, plan.held[0])
         scratch = _SCRATCH.get(len(segment.live), plan, max(1, k))
         limit = max(1, budget.work_left)
         found.append(match.match(lists, plan, scratch, max(1, k), _COUNT_BLOCKS, budget.late, limit))

@@ -40,7 +40,6 @@ __all__ = [
     "count_shared",
     "exclude_terms",
     "find_phrase_documents",
-    "mark_high_impacts",
     "mark_site",
     "mark_terms",
 ]
@@ -116,64 +115,6 @@ def mark_terms(postings: PostingsReader, entries: Any, sets: Any, most: int) -> 
             _mark_blocked(postings.stream, entries[n, ENTRY_BEGIN], entries[n, ENTRY_HEADERS], sets)
         work += entries[n, ENTRY_FREQUENCY]
     return len(entries), work
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _scan_impacts(
-    postings: PostingsReader, entry: Any, counts: Any, limit: int, sets: Any
-) -> None:  # pragma: no cover - compiled
-    """Go through the impacts of a term that is not sparse: count them, and mark documents above a limit."""
-    stream, headers = postings.stream, entry.begin + 2
-    lengths = headers + entry.headers
-    at, block = lengths + (entry.headers + 3) // 4, np.int64(-1)
-    for n in range(entry.headers):
-        step = np.int64(stream[headers + n]) & 15
-        if step == SKIP_STEP:
-            block += SKIP_STEP
-            at += 1
-            continue
-        block += step + 1
-        length = (np.int64(stream[lengths + (n >> 2)]) >> (2 * (n & 3))) & 3
-        if length == LONG_BLOCK:
-            length = np.int64(stream[at]) + LONG_BLOCK
-            at += 1
-        stop, high = at + length + 1, np.uint64(0)
-        while at < stop:
-            byte = np.int64(stream[at])
-            at += 1
-            if byte < ESCAPED << 6:
-                impact = np.int64(postings.plain_impact[block * ESCAPED * BLOCK + byte])
-            else:
-                _, impact, at = read_escaped(stream, at)
-            counts[impact] += 1
-            if impact > limit:
-                high |= _ONE << np.uint64(byte & (BLOCK - 1))
-        sets[block] = high
-
-
-@njit(cache=True, nogil=True)
-def mark_high_impacts(
-    postings_at: npt.NDArray[np.int64], entries: npt.NDArray[np.int64], share: int, sets: npt.NDArray[np.uint64]
-) -> int:  # pragma: no cover - compiled
-    """Mark the documents in which a term has its highest impacts.
-
-    Parameters
-        postings_at: the addresses of the segment's postings
-        entries: the row of a term that is not sparse, with the columns ENTRY_*
-        share: one document in so many is marked, or fewer
-        sets: a 64-bit word for each block; those that have the term are set
-    Returns
-        the highest impact of documents that are not marked
-    """
-    postings, entry = get_postings(postings_at), entry_of_row(entries, 0)
-    counts = np.zeros(256, np.int64)
-    _scan_impacts(postings, entry, counts, 255, sets)
-    limit, above = 255, np.int64(0)
-    while limit > 0 and (above + counts[limit]) * share <= entry.frequency:
-        above += counts[limit]
-        limit -= 1
-    _scan_impacts(postings, entry, counts, limit, sets)
-    return limit
 
 
 @njit(cache=True, nogil=True)
@@ -342,8 +283,6 @@ def warm() -> None:
     start.flags.writeable = False
     mark_site(start, blob, np.zeros(1, np.int64), start, url, blob, np.zeros(0, np.uint8), sets)
     find_phrase_documents(make_tiny_postings(), entries, 255, 10)
-    # As in a segment: the headers of a term, which this one does not have, are not read.
-    mark_high_impacts(pin(make_tiny_postings()).addresses, entries * 0, 8, sets)
     count_shared(pin(make_tiny_postings()).addresses, np.concatenate((entries, entries)))
     languages = np.zeros(1, np.uint8)
     languages.flags.writeable = False

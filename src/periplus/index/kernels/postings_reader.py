@@ -74,10 +74,6 @@ class PostingsReader(NamedTuple):
     """By document: what its score is multiplied by, more than 0; empty where all are 1."""
     block_factor: npt.NDArray[np.float32] = np.zeros(0, np.float32)
     """The highest factor in each block; empty where all are 1."""
-    high_impacts: npt.NDArray[np.uint64] = np.zeros((0, 1), np.uint64)
-    """By term encoded as a bitset, and block: the documents whose impact is above its limit."""
-    impact_limits: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
-    """By the same terms: that limit; 255 where it is not known, or none is worthwhile. Empty in small segments."""
 
 
 STORED_ARRAYS = PostingsReader._fields[:4]
@@ -98,8 +94,6 @@ def get_postings(addresses: Any) -> PostingsReader:  # pragma: no cover - compil
         array_2d(addresses, 7, np.uint64),
         array_1d(addresses, 8, np.float32),
         array_1d(addresses, 9, np.float32),
-        array_2d(addresses, 10, np.uint64),
-        array_1d(addresses, 11, np.uint8),
     )
 
 

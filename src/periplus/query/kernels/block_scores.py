@@ -17,7 +17,6 @@ __all__ = ["has_all", "open_block", "read_sets", "score_sets", "within_reach"]
 
 _ONE = np.uint64(1)
 _BYTE = np.uint64(255)
-_NO_LIMIT = 255
 _FEW = 8
 """With so many documents in a block at most, it is checked after each leaf whether any can still reach the score."""
 
@@ -282,54 +281,6 @@ def _with_enough_leaves(
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _weigh_each(
-    lists: PostingsReader,
-    plan: Plan,
-    scratch: Scratch,
-    block: int,
-    possible: Any,
-    full: Any,
-    base: Any,
-    extra: Any,
-    least: Any,
-) -> Any:  # pragma: no cover - compiled
-    """Return those of some documents that can score `least` by what each of their leaves adds at most.
-
-    What this leaves out spares reading all postings of its block, which takes several times as long. Of a leaf with a
-    set of documents of high impact, the others add no more than its limit.
-
-    Parameters
-        lists, plan, scratch, block: as for `within_reach`; `scratch.reach` is filled
-        possible: the documents
-        full: those that have all words of the query
-        base, extra: what is added besides, and what to those
-        least: a score
-    """
-    scores, reach, left = scratch.scores, scratch.reach, possible
-    while left:
-        offset = np.uint64(lowest_bit(left))
-        left &= left - _ONE
-        scores[offset] = extra if (full >> offset) & _ONE else base
-    for leaf in range(len(plan.leaves)):
-        documents, most, row = scratch.sets[0, leaf] & possible, reach[leaf], plan.place[leaf, ENTRY_BITSET_ROW]
-        low, high = most, documents
-        if row >= 0 and len(lists.impact_limits) > 0 and lists.impact_limits[row] < _NO_LIMIT:
-            low = min(most, plan.weight[leaf] * np.float32(lists.impact_limits[row]))
-            high = documents & lists.high_impacts[row, block]
-        while documents:
-            offset = np.uint64(lowest_bit(documents))
-            documents &= documents - _ONE
-            scores[offset] += most if (high >> offset) & _ONE else low
-    left = possible
-    while left:
-        offset = np.uint64(lowest_bit(left))
-        left &= left - _ONE
-        if scores[offset] * SLACK < least:
-            possible &= ~(_ONE << offset)
-    return possible
-
-
-@njit(cache=True, nogil=True, forceinline=True)
 def within_reach(
     lists: PostingsReader, plan: Plan, scratch: Scratch, block: int, possible: Any, least: Any
 ) -> tuple[Any, Any]:  # pragma: no cover - compiled
@@ -365,7 +316,18 @@ def within_reach(
     for i in range(last + 1):
         documents |= sets[0, order[i]]
     possible &= documents
-    return _weigh_each(lists, plan, scratch, block, possible, full, base, extra, least), most
+    # One by one: what this leaves out spares reading all postings of its block, which takes several times as long.
+    left = possible
+    while left:
+        offset = np.uint64(lowest_bit(left))
+        left &= left - _ONE
+        score = extra if (full >> offset) & _ONE else base
+        for leaf in range(len(order)):
+            if (sets[0, leaf] >> offset) & _ONE:
+                score += reach[leaf]
+        if score * SLACK < least:
+            possible &= ~(_ONE << offset)
+    return possible, most
 
 
 @njit(cache=True, nogil=True, forceinline=True)
