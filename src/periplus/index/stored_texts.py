@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile
-from periplus.index.kernels import text_lookup
+from periplus.index.kernels import string_table
 from periplus.store import decompress
 
 __all__ = ["StoredTexts"]
@@ -46,8 +46,8 @@ class StoredTexts:
         return int(span[2] - span[1])
 
     def spans(self, documents: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return where bodies are: see `text_lookup.locate_bodies`."""
-        spans: npt.NDArray[np.int64] = text_lookup.locate_bodies(self._first, self._ends, self._starts, documents)
+        """Return where bodies are: see `string_table.locate_bodies`."""
+        spans: npt.NDArray[np.int64] = string_table.locate_bodies(self._first, self._ends, self._starts, documents)
         return spans
 
     def block(self, block: int) -> bytes:
