@@ -66,6 +66,13 @@ def test_a_feature_that_helps_long_queries_alone_has_weight_for_them_alone() -> 
     assert learned["title"].short == 0.0
 
 
+def test_a_weight_that_moves_next_to_no_result_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = np.array([0.0099, 0.0104, 0.3, 0.0])
+    monkeypatch.setattr("weight_search._ascend", lambda samples, chance: drawn)
+    learned = learn_weights([], ["title", "run"])
+    assert learned == {"title": LearnedWeight(0.0, 0.3), "run": LearnedWeight(0.01, 0.0)}
+
+
 def test_a_feature_that_few_collections_have_is_not_learned() -> None:
     dumps = [make_dump(f"c{n}", 5, 0.8, n) for n in range(4)]
     for dump in dumps[:2]:

@@ -25,7 +25,7 @@ class TermRowCache:
         self._dictionary = dictionary
         self._arrays = arrays
         self._rows: dict[bytes, bytes] = {}
-        """Rows as bytes: joining them takes a tenth of making an array of numbers."""
+        """Rows as bytes, which are joined: making an array of numbers takes longer."""
 
     def row(self, term: bytes) -> tuple[int, ...]:
         """Return the row of one term, with the columns of `TermEntry`; errors as those of `rows`."""

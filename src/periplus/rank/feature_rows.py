@@ -143,7 +143,7 @@ def _absent_features(segments: Sequence[Segment]) -> int:
     """
     tokens = np.zeros(FIELDS, np.int64)
     for segment in segments:
-        stored = segment.column("length")
+        stored = segment.files["documents"]["length"]
         tokens[: len(stored)] += stored
     return sum(features.field_bit(field) for field in np.flatnonzero(tokens == 0).tolist())
 

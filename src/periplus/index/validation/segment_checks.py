@@ -138,7 +138,7 @@ def _check_documents(file: ArrayFile, documents: int) -> None:
     for table, column in _TABLES.items():
         if column:
             _require(file, column, _is_below(file[column], len(file[f"{table}_start"]) - 1))
-    _require(file, "length", len(file["length"]) <= inversion.FIELDS)
+    _require(file, "length", file["length"].ndim == 1 and len(file["length"]) <= inversion.FIELDS)
     for name in ("language", "second_language"):
         if name in file:
             _require(file, name, file[name].dtype == np.uint8 and _is_below(file[name], len(LANGUAGES)))

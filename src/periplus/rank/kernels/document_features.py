@@ -156,7 +156,7 @@ def _gather(column: Any, documents: Any, which: Any, rows: Any, feature: int) ->
 def _fetch_strings(start: Any, blob: Any, documents: Any, spans: Any) -> None:  # pragma: no cover - compiled
     """Write where the strings of documents begin and end to `spans`, and read the beginning of each.
 
-    They are anywhere in memory: reading all of them one after the other, with nothing between, takes a tenth of the
+    They are anywhere in memory: reading all of them one after the other, with nothing between, takes a fraction of the
     time that waiting for each takes. The last row of `spans` is there for what is read to go to.
     """
     for i in range(len(documents)):
