@@ -1,6 +1,7 @@
 # Periplus: everything starts here. `make` lists what there is; nothing but Python 3.11 has to be installed first.
 
-PYTHON ?= python3
+# Debian's own Python where it is complete: it is compiled with profiles, which those that people compile seldom are.
+PYTHON ?= $(shell /usr/bin/python3.11 -c 'import ensurepip, venv; print("/usr/bin/python3.11")' 2>/dev/null || echo python3)
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python scripts/install_locked.py
