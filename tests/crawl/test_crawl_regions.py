@@ -63,6 +63,20 @@ def test_the_kernel_counts_the_shingles_of_its_naive_twin(seed: int) -> None:
     assert np.array_equal(again, table)
 
 
+def test_a_table_goes_to_another_without_what_is_beyond_the_limit() -> None:
+    chance = np.random.default_rng(5)
+    table = chance.integers(1, 2**63, 512, np.uint64) * (chance.random(512) < 0.5)
+    for limit, slots in ((2**64 - 1, 1024), (2**62, 512)):
+        target, counts = np.zeros(slots, np.uint64), np.array([7, 8, 9])
+        kernels.rehash(table, np.uint64(limit), target, counts)
+        expected = {shingle for shingle in table.tolist() if 0 < shingle < limit}
+        assert set(target.tolist()) - {0} == expected
+        assert counts.tolist() == [7, 8, len(expected)]
+        found = np.array([7, 8, 9])
+        kernels.rehash(target, np.uint64(limit), np.zeros(16, np.uint64), found)
+        assert found[2] == 12  # no table is filled further than that
+
+
 def test_a_sketch_stays_a_fair_sample_and_survives_a_snapshot() -> None:
     rng, index = random.Random(1), NoveltyIndex()
     vocabulary = ["".join(rng.choices("abcdefghij", k=6)) for _ in range(3_000)]

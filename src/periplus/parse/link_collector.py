@@ -117,7 +117,7 @@ class LinkCollector:
             if len(self._links) >= self._max_links or self._tries <= 0:
                 break
             self._tries -= 1
-            url = self._find(reference.partition("#")[0])
+            url = _cached_url(self._cache, reference.partition("#")[0], self._base)
             if url:
                 self._add_url(url, text, False)
 
@@ -152,8 +152,9 @@ class LinkCollector:
         known = list(map(self._cache.origin.get, references))
         if None not in known:
             return known  # type: ignore[return-value]  # none of them is None
+        caches, base = self._cache, self._base
         return [
-            self._find(bare) if url is None and (bare := reference.partition("#")[0]) else url or ""
+            url if url is not None else _cached_url(caches, bare, base) if (bare := reference.partition("#")[0]) else ""
             for url, reference in zip(known, references, strict=True)
         ]
 
@@ -169,18 +170,11 @@ class LinkCollector:
                 if len(self._links) >= self._max_links or self._tries <= 0:
                     break
                 self._tries -= 1
-                url = resolved[bare] = self._find(bare)
+                url = resolved[bare] = _cached_url(self._cache, bare, self._base)
             if url:
                 self._add_url(url, text[:_MAX_TEXT].rstrip() if text else "", own)
             if not url or (text and not own):
                 settled.add(bare)
-
-    def _find(self, bare: str) -> str:
-        """Return the URL of a reference without its fragment; no reference is in both caches."""
-        url = self._cache.origin.get(bare)
-        if url is None and (url := self._cache.folder.get(bare)) is None:
-            url = _cached_url(self._cache, bare, self._base)
-        return url
 
     def _add_url(self, url: str, text: str, nofollow: bool) -> None:
         earlier = self._links.get(url)

@@ -46,6 +46,16 @@ _PAYWALL_PHRASES: Final = (
     "会員限定",
     "有料会員",
 )
+_PAYWALL_HINTS: Final = (
+    "subscri",
+    "abonn",
+    "continue reading",
+    "is reserved for",
+    "suscriptores",
+    "abbonati",
+    "会員",
+)
+"""Every phrase has one of these."""
 _WALL_ELEMENT: Final = re.compile(
     rb"(?:class|id)\s?=\s?[\"'][^\"'<>]{0,200}\b(?:paywall|pay-wall|subscriber-wall|regwall)", re.IGNORECASE
 )
@@ -212,7 +222,9 @@ def _check_paywall(text: str, markup: bytes, is_free: bool, collector: FlagColle
         and _WALL_ELEMENT.search(markup) is not None
     )
     lowered = text.lower() if is_short or has_wall else ""
-    phrase = next((phrase for phrase in _PAYWALL_PHRASES if phrase in lowered), "") if lowered else ""
+    phrase = ""
+    if lowered and any(map(lowered.__contains__, _PAYWALL_HINTS)):
+        phrase = next((phrase for phrase in _PAYWALL_PHRASES if phrase in lowered), "")
     if phrase:
         collector.add(PageFlag.PAYWALL, f"paywall: '{phrase}'")
     elif is_short and has_wall:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from periplus.accel import njit
 from periplus.accel.pointers import borrow
 
-__all__ = ["SHINGLE", "hash_url_words", "hash_word", "hash_words", "observe", "observe_page", "refill", "warm"]
+__all__ = ["SHINGLE", "hash_url_words", "hash_word", "hash_words", "observe", "observe_page", "rehash", "warm"]
 
 SHINGLE = 6
 """Words of a shingle. Shingles do not cross lines; a shorter line is a shingle by itself."""
@@ -216,16 +216,28 @@ def _observe(
 
 
 @njit(cache=True, nogil=True)
-def refill(shingles: Any, table: Any, counts: Any) -> None:
-    """Enter shingles in a table.
+def rehash(shingles: Any, limit: Any, table: Any, counts: Any) -> None:
+    """Enter shingles in a table that is empty; those of a table go to another one as they are, without a copy.
 
-    Parameters: shingles (uint64 array), none of them 0; table and counts as for `observe`; only `counts[2]` changes.
+    Parameters: shingles (uint64 array), 0 for none; limit (uint64), those below it are entered; table and counts as for
+    `observe`; only `counts[2]` changes: it becomes the number of entries.
     """
-    entered = np.zeros(3, np.int64)
-    slots, added = borrow(table), borrow(entered)
-    for shingle in shingles:
-        _enter(shingle, np.uint64(0xFFFFFFFFFFFFFFFF), slots, len(table), added)
-    counts[2] += entered[2]
+    _rehash(borrow(shingles), len(shingles), limit, borrow(table), len(table), borrow(counts))
+
+
+@njit(cache=True, nogil=True)
+def _rehash(shingles: Any, size: int, limit: Any, table: Any, slots: int, counts: Any) -> None:
+    entries, mask = 0, np.uint64(slots - 1)
+    for number in range(size):
+        shingle = shingles[number]
+        if shingle == 0 or shingle >= limit or entries >= _FULL * slots:
+            continue
+        slot = (shingle * _PRIME >> np.uint64(17)) & mask
+        while table[slot] != 0 and table[slot] != shingle:
+            slot = (slot + np.uint64(1)) & mask
+        entries += table[slot] == 0
+        table[slot] = shingle
+    counts[2] = entries
 
 
 def warm() -> None:
@@ -236,4 +248,4 @@ def warm() -> None:
     table, counts = np.zeros(64, np.uint64), np.zeros(3, np.int64)
     observe(data, own, np.uint64(2**64 - 1), table, counts)
     observe_page(data[:3], 1, data, np.uint64(2**64 - 1), table, counts)
-    refill(table[table != 0], np.zeros(64, np.uint64), counts)
+    rehash(table, np.uint64(2**64 - 1), np.zeros(64, np.uint64), counts)

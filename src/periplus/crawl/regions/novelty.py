@@ -48,7 +48,7 @@ class _Sketch:
         self.limit = limit
         self._counts = np.zeros(3, np.int64)
         shingles = np.zeros(0, np.uint64) if shingles is None else shingles
-        self._fill(shingles, max(_MIN_SLOTS, 1 << (2 * len(shingles)).bit_length()))
+        self._rehash(shingles, _ALL, max(_MIN_SLOTS, 1 << (2 * len(shingles)).bit_length()))
 
     @property
     def slots(self) -> int:
@@ -73,18 +73,18 @@ class _Sketch:
         sampled, new, entries = self._counts.tolist()
         while entries > self.slots // 2:
             if self.slots < max_slots:
-                self._fill(self.shingles(), self.slots * 2)
+                self._rehash(self._table, _ALL, self.slots * 2)
             else:
                 self.limit //= 2
-                kept = self.shingles()
-                self._fill(kept[kept < np.uint64(self.limit)], self.slots)
+                self._rehash(self._table, self.limit, self.slots)
             entries = int(self._counts[2])
         return Novelty(new / share, sampled, int(mark))
 
-    def _fill(self, shingles: npt.NDArray[np.uint64], slots: int) -> None:
-        self._table = np.zeros(slots, np.uint64)
-        self._counts[2] = 0
-        kernels.refill(shingles, self._table, self._counts)
+    def _rehash(self, shingles: npt.NDArray[np.uint64], limit: int, slots: int) -> None:
+        """Enter the shingles below a limit, or of a table, in a new table."""
+        table = np.zeros(slots, np.uint64)
+        kernels.rehash(shingles, np.uint64(limit), table, self._counts)
+        self._table = table
 
 
 class NoveltyIndex:

@@ -141,6 +141,8 @@ class RegionTable:
         self._probation = dict.fromkeys(np.frombuffer(self.state.probation, "<u8").tolist())
         self.seen: Callable[[int], bool] = lambda key: False
         """Whether the URL with this key was ever added to the frontier."""
+        self._last_keys = ("", ("", "", "", ""))
+        """The template that was asked for last, and the names of regions that follow from it."""
         self.refresh()
         self.earned: dict[str, int] = {}
         """Regions whose held URLs may return, and how many."""
@@ -338,14 +340,15 @@ class RegionTable:
 
     def _keys(self, address: Address) -> tuple[str, str, str, str]:
         """Return the names of the regions of an address: by template, host, domain and, if it has any, parameters."""
-        host, template = address.host, self._templates.template(address)
-        parameters = template.partition("?")[2]
-        return (
-            template,
-            f"{host} *",
-            f"*.{registered_domain(host)} *",
-            f"{host} *?{parameters}" if parameters else template,
-        )
+        template = self._templates.template(address)
+        last, keys = self._last_keys
+        if template is last:  # asked for before, during and after a fetch; a string is of one host
+            return keys
+        host, parameters = address.host, template.partition("?")[2]
+        of_parameters = f"{host} *?{parameters}" if parameters else template
+        keys = (template, f"{host} *", f"*.{registered_domain(host)} *", of_parameters)
+        self._last_keys = (template, keys)
+        return keys
 
     def _region(self, key: str) -> Region:
         regions = self.state.regions

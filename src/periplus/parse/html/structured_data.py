@@ -63,6 +63,7 @@ _ENTITIES: Final = (
 )
 _PLACES: Final = {key: place for place, key in enumerate(_PROPERTIES)}
 _ENTITY_SET: Final = frozenset(_ENTITIES)
+_SIMPLE: Final = (str, int, float)
 _FEW: Final = 60
 """Properties of a node that are looked up in the list; of more, the list is looked up in the node."""
 _NESTED: Final = ("address", "nutrition")
@@ -179,7 +180,7 @@ def _read_json_ld(text: bytes, data: StructuredData) -> None:
 def _read_node(node: dict[str, Any], data: StructuredData) -> None:
     for key in [key for key in _PROPERTIES if key in node] if len(node) > _FEW else _in_order(node):
         value = _first(node[key])
-        if value is not None and isinstance(value, str | int | float) and not isinstance(value, bool):
+        if isinstance(value, _SIMPLE) and not isinstance(value, bool):
             data.add_fact(key.lstrip("@"), str(value))
     for nested in [_first(node[name]) for name in _NESTED if name in node]:
         for key in _PROPERTIES if isinstance(nested, dict) else ():
