@@ -100,6 +100,8 @@ def find_reason(path: str, truth: SiteTruth, site: CrawledSite, fetched: dict[st
     if twin is not None:
         return "its bytes were fetched under another URL"
     parents = truth.pages[path].parent
+    if parents in site.held:
+        return "only pages that are held back link to it"
     parent = site.records.get(parents)
     if parent is not None and parent.page is not None and parent.page.nofollow:
         return "its parent asks not to follow links"

@@ -133,8 +133,15 @@ def _enter_line(
             shingles[begin] = _mix(shingles[begin] ^ words[begin + number])
     for begin in range(found):
         mark += shingles[begin]
+    # Slots are read before any is judged: many of these reads wait for memory, and so they wait together.
+    mask = np.uint64(slots - 1)
     for begin in range(found):
-        _enter(shingles[begin], limit, table, slots, counts)
+        words[begin] = table[(shingles[begin] * _PRIME >> np.uint64(17)) & mask]
+    for begin in range(found):
+        if words[begin] == shingles[begin] and shingles[begin] < limit and shingles[begin] != 0:
+            counts[0] += 1
+        else:
+            _enter(shingles[begin], limit, table, slots, counts)
     return mark
 
 

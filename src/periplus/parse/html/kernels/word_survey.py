@@ -97,15 +97,16 @@ def _contains(data: Any, size: int, first: int, second: int, third: int, last: i
 
 
 @njit(cache=True, nogil=True)
-def _search(data: Any, word: Any) -> bool:
-    return _contains(borrow(data), len(data), word[0], word[1], word[2], word[-1], len(word))
+def _search(data: Any, first: int, second: int, third: int, last: int, length: int) -> bool:
+    letters = np.uint8(first), np.uint8(second), np.uint8(third), np.uint8(last)
+    return _contains(borrow(data), len(data), letters[0], letters[1], letters[2], letters[3], length)
 
 
 def contains_word(data: bytes, word: bytes) -> bool:
     """Return whether a word of three or four bytes is in `data`, in a sixth of the time that Python takes."""
     if len(data) < len(word):
         return False
-    return bool(_search(np.frombuffer(data, np.uint8), np.frombuffer(word, np.uint8)))
+    return bool(_search(np.frombuffer(data, np.uint8), word[0], word[1], word[2], word[-1], len(word)))
 
 
 def warm() -> None:
