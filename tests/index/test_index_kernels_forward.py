@@ -96,3 +96,23 @@ def test_words_entered_and_absorbed_keep_one_number_each() -> None:
     assert one.languages().tolist() == [1, 1, 1, 0]
     assert one.split(b"land sky", np.array([0, 8]), np.ones(1, np.uint8)).words.tolist() == [1, 2]
     assert first.words.tolist() == [0, 1]
+
+
+def test_a_part_of_a_table_makes_room_for_that_part_only() -> None:
+    large, table = WordTable(), WordTable()
+    large.add_words([b"%064d" % number for number in range(20_000)])
+    capacity = len(table._table.hashes)
+    assert table.add_table(large, 19_999).tolist() == [0]
+    assert table.words() == [b"%064d" % 19_999]
+    assert len(table._table.hashes) == capacity
+
+
+def test_a_complete_table_still_tells_its_words() -> None:
+    table = WordTable()
+    table.split(b"seas lands", np.array([0, 10]), np.ones(1, np.uint8))
+    words, terms, languages = table.words(), table.terms(), table.languages().tolist()
+    blob, start = (array.tolist() for array in table.as_arrays())
+    table.complete()
+    assert (table.words(), table.terms(), table.languages().tolist()) == (words, terms, languages)
+    assert tuple(array.tolist() for array in table.as_arrays()) == (blob, start)
+    assert [bytes(word) for word in table.select_words(np.array([1]))] == [b"lands"]

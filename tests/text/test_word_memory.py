@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from periplus.text import LANGUAGES, WordTable, is_stop_word
+from periplus.text import LANGUAGES, WordTable, analyse_words, is_stop_word, word_memory
 from periplus.text.kernels import word_table
 from periplus.text.word_memory import WordMemory
 
@@ -41,6 +41,13 @@ def test_a_word_with_the_hash_of_another_is_not_taken_for_it() -> None:
     other._table.hashes[0] = first._table.hashes[0]
     found = memory.analyse(other)
     assert found.blob.tobytes() == other.terms()[0]
+
+
+def test_words_that_a_build_adds_are_not_kept() -> None:
+    table = table_of(["running gifts"], 1)
+    kept = word_memory._MEMORY._words.count
+    assert analyse_words(table, 1).blob.tobytes() == table.terms()[1]
+    assert word_memory._MEMORY._words.count == kept
 
 
 @given(st.lists(st.binary(max_size=5), min_size=1, max_size=20), st.data())

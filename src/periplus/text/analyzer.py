@@ -52,7 +52,8 @@ class WordTable:
     def _grow(self, longest: int) -> None:
         """Double the table, or grow it further if one text needs more."""
         old = self._table
-        words = max(2 * len(old.hashes), self.count + longest)
+        least = max(2 * len(old.hashes), self.count + longest)
+        words = 1 << (least - 1).bit_length()  # Slots are a power of two: with fewer words, more would stay free.
         size = max(2 * len(old.blob), int(old.starts[self.count]) + 4 * longest + kernel.MAX_WORD)
         new = self._allocate(words, size)
         new.hashes[: self.count] = old.hashes[: self.count]
@@ -117,12 +118,16 @@ class WordTable:
         hashes: npt.NDArray[np.uint64],
         languages: npt.NDArray[np.uint8],
     ) -> npt.NDArray[np.int32]:
-        table = self._table
-        if self.count + len(hashes) >= len(table.hashes) or table.starts[self.count] + len(blob) > len(table.blob):
-            self._grow(max(len(hashes) + 1, -(-len(blob) // 4)))
+        table, size = self._table, int(starts[-1] - starts[0])  # The blob may have other words, before these.
+        if self.count + len(hashes) >= len(table.hashes) or table.starts[self.count] + size > len(table.blob):
+            self._grow(max(len(hashes) + 1, -(-size // 4)))
         numbers = np.empty(len(hashes), np.int32)
         self.count = word_table.add_words(blob, starts, hashes, languages, self._table, self.count, numbers)
         return numbers
+
+    def complete(self) -> None:
+        """Free what only adding words needs, two thirds of the table; none can be added afterwards."""
+        self._table = self._table._replace(slots=np.zeros(0, np.uint64), hashes=np.zeros(0, np.uint64))
 
     def select_words(self, numbers: npt.NDArray[np.signedinteger[Any]]) -> list[memoryview]:
         """Return the words with the ids `numbers`, as UTF-8."""

@@ -91,7 +91,10 @@ _MEMORY: Final = WordMemory()
 
 
 def analyse_words(table: WordTable, start: int = 0) -> AnalysedWords:
-    """Return what the words of a table are analysed to, by the memory of the process unless there are very many."""
-    if table.count - start > _MAX_TABLE:
+    """Return what the words of a table are analysed to, by the memory of the process unless there are very many.
+
+    A table of which a part was analysed before is that of a build, too: the other words are new, and seldom again.
+    """
+    if start or table.count > _MAX_TABLE:
         return _analyse_alone(table, start)
     return _MEMORY.analyse(table, start)

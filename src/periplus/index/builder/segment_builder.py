@@ -30,7 +30,7 @@ __all__ = ["BufferedDocuments", "SegmentBuilder", "TokenizedBatch", "tokenize_ba
 _SPILL_SHARE: Final = 8
 """Tokens, texts and media are each spooled to a file beyond this part of the memory of a build."""
 
-_TRIM_BYTES: Final = 32 << 20
+_TRIM_BYTES: Final = 8 << 20
 """Bytes of texts after which memory that batches left is given back."""
 
 AnyArray = npt.NDArray[Any]
@@ -223,7 +223,9 @@ class SegmentBuilder:
             trim_heap()
 
     def buffered(self) -> BufferedDocuments:
-        """Return all documents; their arrays are valid until the builder is closed."""
+        """Return all documents, to which none can be added; their arrays are valid until the builder is closed."""
+        self.words.complete()
+        self.terms.complete()
         columns: Columns = {}
         for name in list(self._columns):
             columns[name] = np.concatenate(self._columns.pop(name))

@@ -157,6 +157,8 @@ def _write_postings(
     uses = forward_index.count_word_uses(texts, builder.words.count)
     term_of_word = builder.term_of_word()
     totals = np.bincount(term_of_word, uses[:, forward_index.USES_TOKENS], builder.terms.count).astype(np.int64)
+    frequency = uses[:, forward_index.USES_DOCUMENTS].astype(np.int32)
+    del uses  # Four times as large, and sorting takes what memory there is.
     blob, start = builder.terms.as_arrays()
     used = np.flatnonzero(totals)  # Not the terms of documents that are left out.
     in_order = used[sort_strings(blob, start[used], start[used + 1])]
@@ -171,7 +173,6 @@ def _write_postings(
     postings = write_runs(builder.folder, runs, scale, builder.settings)
     sorted_blob, starts = string_table.reorder_strings(blob, start[:-1], start[1:], in_order)
     segment_writer.write_lexicon(builder.folder, starts, sorted_blob, postings)
-    frequency = uses[:, forward_index.USES_DOCUMENTS].astype(np.int32)
     return count_vocabulary(*builder.words.as_arrays(), texts, frequency, sample)
 
 

@@ -16,8 +16,8 @@ from periplus.settings import IndexSettings
 
 __all__ = ["split_runs", "write_runs"]
 
-_SPILL_SHARE: Final = 8
-"""Postings are spooled to a file beyond this part of the memory of a build."""
+_SPILL_SHARE: Final = 32
+"""Postings and positions are each spooled to a file beyond this part of the memory of a build; sorting takes more."""
 
 Numbers = npt.NDArray[np.int64]
 
