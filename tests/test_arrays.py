@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
-from periplus.arrays import ArrayFile, write_arrays
+import periplus.arrays as arrays_module
+from periplus.arrays import ArrayFile, check_files, write_arrays
 from periplus.errors import CorruptFile, NewerFormat
 
 TYPES = ["|u1", "|i1", "<u2", "<i2", "<u4", "<i4", "<u8", "<i8", "<f4", "<f8", "|b1"]
@@ -140,3 +141,20 @@ def test_every_flipped_bit_and_every_cut_is_noticed(tmp_path: Path) -> None:
         path.write_bytes(data)
         with pytest.raises((CorruptFile, NewerFormat)):
             ArrayFile(path, "some", format=0).check()
+
+
+@pytest.mark.parametrize("large", [0, 1 << 40])
+def test_of_several_files_the_first_damaged_one_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: int
+) -> None:
+    monkeypatch.setattr(arrays_module, "_LARGE", large)
+    paths = [tmp_path / name for name in "abcd"]
+    for path in paths:
+        write_arrays(path, "test", {"numbers": np.arange(1_000)})
+    check_files([ArrayFile(path, "test") for path in paths])
+    for path in paths[1:3]:
+        damaged = bytearray(path.read_bytes())
+        damaged[-100] ^= 1
+        path.write_bytes(damaged)
+    with pytest.raises(CorruptFile, match=f"{paths[1]} is damaged"):
+        check_files([ArrayFile(path, "test") for path in paths])

@@ -10,7 +10,8 @@ owner raises whenever the arrays are written otherwise. See docs/formats/arrays.
 import mmap
 import os
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +24,7 @@ from periplus.files import check_format, disk_errors, sync_folder, temporary_pat
 from periplus.hashing import fingerprint
 from periplus.typed_decoding import parse_json
 
-__all__ = ["ArrayFile", "write_arrays"]
+__all__ = ["ArrayFile", "check_files", "write_arrays"]
 
 _MAGIC: Final = b"PERIPLUS"
 _VERSION: Final = 1
@@ -32,6 +33,9 @@ _PREFIX: Final = struct.Struct("<8sII")
 _ALLOWED: Final = frozenset(("|u1", "|i1", "|b1", "<u2", "<i2", "<u4", "<i4", "<u8", "<i8", "<f4", "<f8"))
 
 _MAX_DIMENSIONS: Final = 4
+_CHECKING_THREADS: Final = 2
+_LARGE: Final = 64 << 20
+"""Bytes of files together that are worth threads."""
 
 AnyArray = npt.NDArray[Any]
 
@@ -189,7 +193,7 @@ class ArrayFile:
             if fingerprint(_bytes_of(self._views[name])) != entry.fingerprint:
                 raise CorruptFile(f"{self.path} is damaged in '{name}'.")
         self._check_padding()
-        self._let_go()
+        self.let_go()
 
     def _check_padding(self) -> None:
         at = _PREFIX.size + _PREFIX.unpack(self._raw[: _PREFIX.size].tobytes())[2] + 8
@@ -202,8 +206,19 @@ class ArrayFile:
         if len(self._raw) != end or self._raw[at:].any():
             raise CorruptFile(f"{self.path} is damaged at its end.")
 
-    def _let_go(self) -> None:
+    def let_go(self) -> None:
         """Release the memory of pages that were read; pages that are used are loaded again."""
         if hasattr(mmap, "MADV_DONTNEED"):
             mapped: mmap.mmap = vars(self._raw)["_mmap"]
             mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def check_files(files: Sequence[ArrayFile]) -> None:
+    """Check files, in two threads if they are large; raise `CorruptFile` for the first that is damaged."""
+    if sum(sum(file.sizes().values()) for file in files) < _LARGE:
+        for file in files:
+            file.check()
+        return
+    with ThreadPoolExecutor(_CHECKING_THREADS) as threads:
+        for checked in [threads.submit(file.check) for file in files]:
+            checked.result()

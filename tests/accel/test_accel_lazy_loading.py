@@ -14,6 +14,8 @@ from periplus.rank.kernels import features
 features.warm()
 assert features.measure.stats.cache_hits and not features.measure.stats.cache_misses, features.measure.stats
 assert "numba.np.arraymath" not in sys.modules, "loading prepared for compiling"
+from numba.core import entrypoints
+assert not entrypoints._already_initialized, "loading looked for extensions of Numba"
 """
 
 COMPILING = (
@@ -41,6 +43,7 @@ def sorts(values):
 given = np.arange(6.0).reshape(2, 3), np.array([0.5, 1.0, 2.0]), np.array([0, 1, 3], np.int32)
 assert (calls_a_loaded_kernel(*given) == 2 * weigh(*given)).all()
 assert sorts(np.array([3, 1, 2])).tolist() == [1, 2, 3]
+assert entrypoints._already_initialized, "compiling did not look for extensions of Numba"
 try:
     sorts(np.array([-1]))
 except ValueError as error:

@@ -99,6 +99,20 @@ _REBUILD_ENV: Final = environment._rebuild_env
 _rebuild_env.__module__, _rebuild_env.__qualname__ = _REBUILD_ENV.__module__, _REBUILD_ENV.__qualname__
 
 
+def _prepare_types(kernel: Any) -> None:
+    """Before types of arguments are looked at, look for extensions of Numba, as it does, but not for our kernels.
+
+    That reads the metadata of every installed package. Kernels have no types of extensions; Numba looks for them too
+    before it compiles.
+    """
+    if not kernel.py_func.__module__.startswith("periplus."):
+        _PREPARE_TYPES(kernel)
+
+
+_DISPATCHER: Final[Any] = vars(dispatcher)["_DispatcherBase"]
+_PREPARE_TYPES: Final = _DISPATCHER._compilation_chain_init_hook
+
+
 def is_supported() -> bool:
     """Return whether compiled code is loaded and saved in this way: only then may several processes compile at once."""
     supported: bool = numba.version_info.short == _SUPPORTED_NUMBA
@@ -114,5 +128,6 @@ def install_lazy_loading() -> None:
     bytecode.FunctionIdentity._unique_ids = itertools.count(int.from_bytes(os.urandom(5), "big") + 1)
     install_reference_pruning()
     vars(dispatcher)["FunctionCache"] = LazyCache
+    _DISPATCHER._compilation_chain_init_hook = _prepare_types
     environment._rebuild_env = _rebuild_env
     codegen.JITCodeLibrary._unserialize = LoadedLibrary._unserialize

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import pointers
-from periplus.arrays import ArrayFile
+from periplus.arrays import ArrayFile, check_files
 from periplus.errors import CorruptFile
 from periplus.index.index_manifest import SEGMENT_FORMAT
 from periplus.index.kernels import (
@@ -57,8 +57,7 @@ class Segment:
         parts = (*PARTS, *(part for part in OPTIONAL_PARTS if (folder / f"{part}.arrays").exists()))
         self.files = {part: ArrayFile(folder / f"{part}.arrays", part, format=SEGMENT_FORMAT) for part in parts}
         if verify:
-            for file in self.files.values():
-                file.check()
+            check_files(list(self.files.values()))
         # Fingerprints say that bytes are those that were written, not that whoever wrote them can be trusted.
         self.documents = check_segment_files(self.files)
         self._dictionary_file, self._columns, self._text = (
@@ -85,6 +84,9 @@ class Segment:
         self._phrases: dict[tuple[tuple[bytes, ...], int], npt.NDArray[np.int32]] = {}
         self.late_news: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         """Documents that became news after the segment was written, ascending."""
+        if verify:  # what was checked is mapped again where a query reads it
+            for file in self.files.values():
+                file.let_go()
 
     def set_late_news(self, documents: npt.NDArray[np.int64], days: npt.NDArray[np.int32]) -> None:
         """Set which documents became news after the segment was written, each of its day."""

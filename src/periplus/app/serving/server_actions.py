@@ -19,6 +19,7 @@ from periplus.settings import FetchSettings, Settings
 
 if TYPE_CHECKING:
     from periplus.crawl import CrawlControl, ThumbnailFiles
+    from periplus.publish import ContentPublisher
     from periplus.records import FetchRecord, Query, VisitReport
     from periplus.serve import (
         Actions,
@@ -91,16 +92,22 @@ class _FolderActions:
     """Changes to one data folder; packages are imported by the first call that needs them."""
 
     def __init__(self, folder: Path, searcher: Any, settings: Settings, submit: Submission | None) -> None:
-        from periplus.publish import ContentPublisher, Inbox
+        from periplus.publish import Inbox
 
         self._submit = submit
         self._settings = settings
         self._folder = folder
         self._searcher = searcher
         self._inbox = Inbox(folder)
-        self._contents = ContentPublisher(folder, settings.parse, self._add)
         self._room = PublicationRoom(folder, settings)
         self._refused: tuple[float, str] = (0.0, "")
+
+    @functools.cached_property
+    def _contents(self) -> "ContentPublisher":
+        """What was published by its content; it needs the parsers."""
+        from periplus.publish import ContentPublisher
+
+        return ContentPublisher(self._folder, self._settings.parse, self._add)
 
     def why(self, query: "Query", url: str) -> Any:
         """Return what became of a page in a query."""
