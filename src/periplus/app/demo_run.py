@@ -108,12 +108,16 @@ class Demo:
         run(searcher, msgspec.structs.replace(settings, port=port), on_ready)
 
 
-def demo_queries(plan: "FakeWebPlan") -> "Sequence[JudgedQuery]":
-    """Return the questions of the demo, with their right pages: a few, spread over all there are."""
+def demo_queries(plan: "FakeWebPlan", turn: int = 0) -> "Sequence[JudgedQuery]":
+    """Return the questions of the demo, with their right pages: a few, spread over all there are.
+
+    turn: each has other questions than the ones before, as long as there are enough.
+    """
     from periplus.fakeweb import FakeWeb
 
     queries = FakeWeb(plan).truth().queries
-    return queries[:: max(1, len(queries) // _QUERIES)][:_QUERIES]
+    step = max(1, len(queries) // _QUERIES)
+    return queries[turn % step :: step][:_QUERIES]
 
 
 def free_port(host: str, port: int) -> int:

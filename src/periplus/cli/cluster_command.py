@@ -175,7 +175,7 @@ def demo(
         echo_cluster(run.session.client.status())
         correct = _ask(run)
         label = run.kill_node()
-        echo(f"\nKilled {label}. The same queries again, at once:")
+        echo(f"\nKilled {label}. Other queries, at once:")
         correct &= _ask(run, whole=False)
         seconds = run.wait_complete()
         echo(f"\nComplete again after {seconds:.0f} s, on the nodes that are left:")
@@ -194,8 +194,8 @@ def _ask(run: "ClusterDemo", *, whole: bool = True) -> bool:
     echo()
     for answer in run.ask(whole=whole):
         mark = "✓" if answer.correct else "✗"
-        partial = f", {len(answer.missing)} of {answer.shards} shards did not answer" if answer.missing else ""
-        echo(f"{mark} {answer.question}   ({answer.total:,} results, {answer.seconds * 1000:.1f} ms{partial})")
+        answered = f"{answer.shards - len(answer.missing)} of {answer.shards} shards"
+        echo(f"{mark} {answer.question}   ({answer.total:,} results, {answer.seconds * 1000:.1f} ms, {answered})")
         for title in answer.titles[:1]:
             echo(f"    {clean(title)}")
         answers.append(answer)

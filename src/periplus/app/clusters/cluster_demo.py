@@ -1,6 +1,7 @@
 """The demo of a cluster: the generated web of `periplus demo`, crawled, indexed and searched on several nodes.
 
-Then a node is killed, the same queries are asked again, and the cluster has to be complete again within a minute.
+Then a node is killed, other queries are asked, and the cluster has to be complete again within a minute. Every round
+has queries of its own, since a broker would answer those of the round before from its cache.
 """
 
 import contextlib
@@ -50,6 +51,7 @@ class ClusterAnswer(NamedTuple):
     missing: tuple[int, ...]
     """Shards that did not answer."""
     shards: int
+    """Shards that were asked."""
 
 
 @contextlib.contextmanager
@@ -100,6 +102,7 @@ class ClusterDemo:
     def __init__(self, session: ClusterSession, plan: "FakeWebPlan", observer: Observer) -> None:
         self.session, self._plan, self._observer = session, plan, observer
         self.settings = session.settings
+        self._rounds = 0
 
     def crawl(self) -> dict[str, Any]:
         """Serve the generated web in a process of its own, and crawl it; return the last status."""
@@ -118,9 +121,14 @@ class ClusterDemo:
         return self.session.serve()[0]
 
     def ask(self, *, whole: bool = True) -> Iterator[ClusterAnswer]:
-        """Ask the broker the questions of `periplus demo`, by HTTP; where `whole`, until all shards have answered."""
+        """Ask the broker questions, by HTTP, other ones in every round; where `whole`, until all shards have answered.
+
+        The first round has those of `periplus demo`.
+        """
         limit = time.monotonic() + _COMPLETE_SECONDS
-        for query in demo_queries(self._plan):
+        questions = demo_queries(self._plan, self._rounds)
+        self._rounds += 1
+        for query in questions:
             answer = self._search(query.words)
             while whole and (answer.get("shards") or {}).get("missing") and time.monotonic() < limit:
                 answer = self._search(query.words)
