@@ -5,21 +5,37 @@ the index, the page store and the crawl are asked what became of it.
 """
 
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
 from periplus.crawl import url_status
 from periplus.evaluate.rank_explanation import BetterResult, compare_scores, explain_fetch
-from periplus.records import Query, ResultPage
-from periplus.search import DocumentTrace, Searcher
+from periplus.records import Query, ResultPage, SearchLimits
+from periplus.search import DocumentTrace, PageStatus
 from periplus.settings import Settings
 from periplus.url import parse_address
 
-__all__ = ["FirstStage", "QueryDiagnosis", "diagnose"]
+__all__ = ["FirstStage", "QueryDiagnosis", "TracingSearcher", "diagnose"]
 
 _PAGE: Final = 10
 """Results on a page for people."""
+
+
+class TracingSearcher(Protocol):
+    """What follows a page through a query: the searcher of an index, or a broker over shards."""
+
+    def search(self, query: Query, limits: SearchLimits | None = None) -> ResultPage:
+        """Return the answer to a query."""
+        ...
+
+    def trace(self, query: Query, key: int) -> tuple[ResultPage, DocumentTrace]:
+        """Return the answer to a query with all its results, and what became in it of the page with a key."""
+        ...
+
+    def page_status(self, url: str) -> PageStatus:
+        """Return whether a URL can be found, and if not, why."""
+        ...
 
 
 class FirstStage(msgspec.Struct, frozen=True):
@@ -41,7 +57,8 @@ class QueryDiagnosis(msgspec.Struct, frozen=True):
     reason: str
     """'ranked', 'safe search', 'near-duplicate', 'host', 'first stage', 'below', 'filtered', 'excluded', 'no match';
     of a page that is not in the index, 'deleted', 'noindex', 'copy', 'canonical', 'empty', 'not indexed yet',
-    'redirect', 'failed', 'robots', 'waiting', 'under way', 'held', 'seen', 'unwanted', 'unseen' or 'no crawl'."""
+    'redirect', 'failed', 'robots', 'waiting', 'under way', 'held', 'seen', 'unwanted', 'unseen' or 'no crawl'; at a
+    broker, which does not have the crawl, 'unknown'; 'shards' if it may be on one that did not answer."""
     summary: str
     """A sentence or two for people."""
     advice: tuple[str, ...] = ()
@@ -63,13 +80,18 @@ class QueryDiagnosis(msgspec.Struct, frozen=True):
     """The next better result, and what it has more of."""
 
 
-def diagnose(searcher: Searcher, folder: Path, settings: Settings, query: Query, url: str) -> QueryDiagnosis:
+def diagnose(
+    searcher: TracingSearcher, folder: Path | None, settings: Settings, query: Query, url: str
+) -> QueryDiagnosis:
     """Return what became of a page in a query. Raise `BadUrl` for an invalid URL.
 
-    This may take long: it reads the store and the snapshot of the crawl if the page is not in the index.
+    folder: the data folder, None at a broker. This may take long: it reads the store and the snapshot of the crawl if
+    the page is not in the index.
     """
     address = parse_address(url)
     page, trace = searcher.trace(query, address.key)
+    if not trace.indexed and page.shards[1]:
+        return _unanswered(query, address.url, *page.shards)
     if not trace.indexed:
         return _not_indexed(searcher, folder, settings, query, address.url)
     found = QueryDiagnosis(
@@ -94,7 +116,7 @@ def diagnose(searcher: Searcher, folder: Path, settings: Settings, query: Query,
 
 
 def _ranked(
-    searcher: Searcher, query: Query, page: ResultPage, trace: DocumentTrace, found: QueryDiagnosis
+    searcher: TracingSearcher, query: Query, page: ResultPage, trace: DocumentTrace, found: QueryDiagnosis
 ) -> QueryDiagnosis:
     """Complete the diagnosis of a page that is among the results, with the next better one."""
     place, hits = trace.rank - 1, page.hits
@@ -179,11 +201,32 @@ _ADVICE: Final = {
 }
 
 
-def _not_indexed(searcher: Searcher, folder: Path, settings: Settings, query: Query, url: str) -> QueryDiagnosis:
+def _unanswered(query: Query, url: str, asked: int, missing: tuple[int, ...]) -> QueryDiagnosis:
+    """Return that nothing is known of a page, since shards did not answer."""
+    summary = f"{len(missing)} of {asked} shards did not answer, and the page may be on one of them."
+    return QueryDiagnosis(query.words, url, "shards", summary, ("Ask again later.",))
+
+
+_STATUSES: Final = {
+    "noindex": "It asks not to be indexed.",
+    "copy": "It has the same content as another page.",
+    "canonical": "It names another address as its own.",
+    "empty": "It has no text.",
+    "waiting": "It was fetched, and waits for the next build of the index.",
+}
+
+
+def _not_indexed(
+    searcher: TracingSearcher, folder: Path | None, settings: Settings, query: Query, url: str
+) -> QueryDiagnosis:
     """Return what became of a page that is not in the index."""
-    address = parse_address(url)
-    if searcher.page_status(url).reason == "deleted":
-        reason, summary, other = "deleted", "The operator of this search engine deleted it.", ""
+    address, status = parse_address(url), searcher.page_status(url)
+    reason, other = status.reason, status.other
+    if reason == "deleted":
+        summary = "The operator of this search engine deleted it."
+    elif folder is None:
+        reason = "not indexed yet" if reason == "waiting" else reason
+        summary = _STATUSES.get(status.reason, "Brokers do not know what became of it in the crawl.")
     else:
         reason, summary, other = explain_fetch(url, url_status(folder, settings, address))
     advice = (_ADVICE[reason],) if reason in _ADVICE else ()

@@ -13,6 +13,8 @@ from periplus.settings import Settings
 
 if TYPE_CHECKING:
     from periplus.cluster import Broker, ClusterKey
+    from periplus.evaluate import QueryDiagnosis
+    from periplus.records import Query
     from periplus.serve import Publisher, PublishReceipt, PublishRequest, ServerResources, UploadedFile
 
 __all__ = ["OPENED_SUFFIX", "open_broker_server", "serve_broker"]
@@ -39,8 +41,9 @@ def open_broker_server(folder: Path, settings: Settings, table: Path, key: "Clus
     broker = Broker(TableReader.of_file(table), key, settings, on_table, rules)
     keys = ApiKeys(open_data_folder(folder, create=True))
     keys.ensure_file()
-    actions = _BrokerActions(broker)
-    return ServerResources(broker, Actions(publish=actions.publish, unpublish=actions.unpublish, rules=rules), keys)
+    own = _BrokerActions(broker, settings)
+    actions = Actions(publish=own.publish, unpublish=own.unpublish, why=own.why, rules=rules)
+    return ServerResources(broker, actions, keys)
 
 
 def serve_broker(
@@ -62,8 +65,14 @@ def serve_broker(
 class _BrokerActions:
     """What a broker can do besides searching."""
 
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
+    def __init__(self, broker: "Broker", settings: Settings) -> None:
+        self._broker, self._settings = broker, settings
+
+    def why(self, query: "Query", url: str) -> "QueryDiagnosis":
+        """Return what became of a page in a query over all shards."""
+        from periplus.evaluate import diagnose
+
+        return diagnose(self._broker, None, self._settings, query, url)
 
     def publish(
         self, request: "PublishRequest", publisher: "Publisher | None" = None, file: "UploadedFile | None" = None

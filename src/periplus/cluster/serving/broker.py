@@ -23,6 +23,7 @@ from periplus.records import FetchRecord, Outcome, Query, ResultPage, SearchLimi
 from periplus.result_rules import RuleStore
 from periplus.search import (
     CachedPage,
+    DocumentTrace,
     IndexParts,
     PageStatus,
     Passage,
@@ -157,6 +158,17 @@ class Broker:
             return page
 
         return self._ask(search, limits or SearchLimits()), passages
+
+    def trace(self, query: Query, key: int) -> tuple[ResultPage, DocumentTrace]:
+        """Return the answer to a query with all its results, and what became in it of the page with a key."""
+        trace = DocumentTrace(False)
+
+        def search(searcher: ShardedSearcher, _: SearchLimits) -> ResultPage:
+            nonlocal trace
+            page, trace = searcher.trace(query, key)
+            return page
+
+        return self._ask(search, SearchLimits()), trace
 
     def preview(self, query: Query, weights: Mapping[str, float]) -> ResultPage:
         """Return the answer that other weights would give."""

@@ -42,7 +42,7 @@ _PROBE_INTERVAL: Final = 0.05
 _STICKY: Final = frozenset({"describe", "dictionary"})
 """Methods for which a broker stays with one replica: each numbers its commits and the segments of live pages itself."""
 _QUERY_METHODS: Final = frozenset(
-    {"answer", "retrieve", "statistics", "signatures", "present", "suggest", "collect", "passages", "evidence"}
+    {"answer", "retrieve", "statistics", "signatures", "present", "suggest", "collect", "passages", "evidence", "trace"}
 )
 """Methods that somebody waits for: a shard that takes longer than `cluster.deadline` is left out."""
 _RETRIEVING: Final = frozenset({"retrieve", "collect"})

@@ -56,6 +56,8 @@ class ServedShard:
         if name in ("retrieve", "present"):
             if request.plan.named:
                 request = request._replace(plan=self._resolve_named(request.plan))
+        elif name == "trace":
+            request = request._replace(plans=tuple(self._resolve_named(plan) for plan in request.plans))
         elif name == "dictionary":
             request = request._replace(segment=request.segment.partition(_MARK)[0])
         reply = getattr(self._shard, name)(request)

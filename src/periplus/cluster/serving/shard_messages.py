@@ -47,6 +47,7 @@ METHOD_NUMBERS: Final = {
     "collect": 13,
     "passages": 14,
     "evidence": 15,
+    "trace": 16,
 }
 METHODS: Final = {number: name for name, number in METHOD_NUMBERS.items()}
 HEALTH: Final = 64

@@ -5,7 +5,7 @@ way. Whether a document that is not among the candidates matches, and with what 
 restricted to this document.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -49,7 +49,7 @@ from periplus.search.retrieve import RetrievedCandidates
 from periplus.search.rewriting.filter_notes import name_filter
 from periplus.settings import SearchSettings
 
-__all__ = ["DocumentTrace", "trace_document"]
+__all__ = ["DocumentTrace", "describe_parts", "query_parts", "trace_document"]
 
 _MOST_PARTS: Final = 50
 """Parts of a query that are tried one by one."""
@@ -202,25 +202,32 @@ def _first_stage(
 
 def _try_parts(session: IndexSession, trace: DocumentTrace, query: Query, key: int) -> DocumentTrace:
     """Add which parts of a query a document does not pass, each tried alone."""
-    tree = parse_query(query.words).tree
-    if tree is None:
-        return trace
-    required: list[Node] = []
-    barred: list[Node] = []
-    for part, wanted in _parts(add_filters(tree, query)):
-        (required if wanted else barred).append(part)
+    required, barred = query_parts(query)
 
     def passes(part: Node) -> bool:
         resolved, _ = resolve_links(part, session.graph_folder, session.index.manifest.record_count)
         plan = session.plan(ParsedQuery(resolved, ()), Query(query.words, verbatim=query.verbatim))
         return bool(len(find_candidates(session.index, restrict_plan(plan, key), 1).documents))
 
-    failed = [part for part in required[:_MOST_PARTS] if not passes(part)]
+    failed = [part for part in required if not passes(part)]
+    return describe_parts(trace, failed, [part for part in barred if passes(part)])
+
+
+def query_parts(query: Query) -> tuple[list[Node], list[Node]]:
+    """Return the parts of a query, with its filters, that a page must pass, and those that it must not."""
+    tree = parse_query(query.words).tree
+    parts = list(_parts(add_filters(tree, query))) if tree is not None else []
+    required = [part for part, wanted in parts if wanted]
+    return required[:_MOST_PARTS], [part for part, wanted in parts if not wanted][:_MOST_PARTS]
+
+
+def describe_parts(trace: DocumentTrace, failed: Sequence[Node], excluding: Sequence[Node]) -> DocumentTrace:
+    """Add parts of a query that a document does not pass, and those that exclude it."""
     return msgspec.structs.replace(
         trace,
         missing=tuple(_describe(part) for part in failed if not isinstance(part, _FILTERS)),
         filters=tuple(_describe(part) for part in failed if isinstance(part, _FILTERS)),
-        barred=tuple(_describe(part) for part in barred[:_MOST_PARTS] if passes(part)),
+        barred=tuple(_describe(part) for part in excluding),
     )
 
 

@@ -1,19 +1,20 @@
 """The index of one data folder as a shard of a collection."""
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from periplus.errors import NothingHere
+from periplus.errors import BadInput, NothingHere
 from periplus.hashing import fingerprint, fingerprint_text
 from periplus.index import DictionaryPiece, Index, SegmentDictionary, cut_piece, folder_statistics, read_dictionary
 from periplus.publish import DeletionList
 from periplus.query import Link, PlanRecord, QueryBudget, QueryPlan, restore_plan
 from periplus.rank import ExternalSignals
 from periplus.records import Card, Hit
-from periplus.result_rules import ActiveRules, RuleSet, parse_rules
+from periplus.result_rules import ActiveRules, RuleSet, RuleText, parse_rules
 from periplus.search.index_session import IndexParts, IndexSession
 from periplus.search.link_queries import resolve_filter
 from periplus.search.page_status import DELETED, INDEXED, PageStatus, status_of_record
@@ -31,6 +32,7 @@ from periplus.search.sharding.empty_replies import no_candidates
 from periplus.search.sharding.feature_columns import pack_features
 from periplus.search.sharding.gathering.collected_parts import collect_part
 from periplus.search.sharding.gathering.shard_passages import find_evidence, find_shard_passages
+from periplus.search.sharding.gathering.traced_plans import TraceReply, TraceRequest, match_plans
 from periplus.search.sharding.shard_statistics import answer_statistics
 from periplus.search.sharding.whole_answers import WholeAnswers
 from periplus.search.suggester import Completions
@@ -46,6 +48,8 @@ _MAX_ROWS: Final = 10_000
 """Documents of one request."""
 _MAX_RULE_SETS: Final = 64
 """Rule sets that are kept for further queries."""
+_MAX_TRACED_PLANS: Final = 128
+"""Plans that a trace may try."""
 _MAX_PLANS: Final = 64
 """Plans that are kept for the next stage of their query."""
 
@@ -141,7 +145,7 @@ class IndexShard:
         budget = QueryBudget(request.seconds, request.work)
         plan = self._plan(session, request.plan)
         if request.plan.rules:
-            rules = self._find_rules(request)
+            rules = self._find_rules(request.plan, request.rules)
             if rules is None:
                 return _without_rules(session.index.manifest.generation)
             plan = plan._replace(rules=rules)
@@ -171,7 +175,7 @@ class IndexShard:
         """Return facets over all matches of a plan, and the first matches in the order of a field."""
         session = self._session()
         plan = self._plan(session, request.plan)
-        rules = self._find_rules(request) if request.plan.rules else None
+        rules = self._find_rules(request.plan, request.rules) if request.plan.rules else None
         return collect_part(session, plan._replace(rules=rules), request, self._columns)
 
     def passages(self, request: records.PassagesRequest) -> records.PassagesReply:
@@ -183,16 +187,16 @@ class IndexShard:
         """Return headings and stored responses of those pages that the shard has; it may open the page store."""
         return find_evidence(self._cards, request, self._settings.parse)
 
-    def _find_rules(self, request: records.RetrieveRequest | records.CollectRequest) -> ActiveRules | None:
+    def _find_rules(self, plan: PlanRecord, sources: Sequence[RuleText]) -> ActiveRules | None:
         """Return the rules of a plan: those that came with it, or that came before; None if one is missing."""
-        for source in request.rules[:_MAX_RULE_SETS]:
+        for source in sources[:_MAX_RULE_SETS]:
             rules = parse_rules(source.text, source.format)
             self._rules[rules.id] = rules
         while len(self._rules) > _MAX_RULE_SETS:
             self._rules.pop(next(iter(self._rules)), None)
-        found = [self._rules.get(identifier) for identifier in request.plan.rules]
+        found = [self._rules.get(identifier) for identifier in plan.rules]
         sets = [rules for rules in found if rules is not None]
-        return ActiveRules(sets, blocks_only=request.plan.blocks_only) if len(sets) == len(found) else None
+        return ActiveRules(sets, blocks_only=plan.blocks_only) if len(sets) == len(found) else None
 
     def _plan(self, session: IndexSession, record: PlanRecord) -> QueryPlan:
         """Return the plan of a record for a session: links are looked up among those of the shard's own pages."""
@@ -259,6 +263,15 @@ class IndexShard:
     def answer(self, request: records.AnswerRequest) -> records.AnswerReply:
         """Return the answer to a query, where the collection has no other shard."""
         return self._answers.answer(self._session(), request)
+
+    def trace(self, request: TraceRequest) -> TraceReply:
+        """Return which plans a document passes, if the shard has it."""
+        if not 0 <= request.key < 1 << 64 or len(request.plans) > _MAX_TRACED_PLANS:
+            raise BadInput("A trace needs the key of a document, and not too many plans.")
+        session, rules = self._session(), None
+        if request.plans and request.plans[0].rules:
+            rules = self._find_rules(request.plans[0], request.rules)
+        return match_plans(session, request.key, request.plans, lambda plan: self._plan(session, plan), rules)
 
     def suggest(self, request: records.SuggestRequest) -> Completions:
         """Return completions of what somebody types."""

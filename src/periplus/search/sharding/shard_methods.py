@@ -8,6 +8,7 @@ from periplus.result_rules import ActiveRules
 from periplus.search.index_session import IndexParts
 from periplus.search.page_status import PageStatus
 from periplus.search.sharding import shard_records as records
+from periplus.search.sharding.gathering.traced_plans import TraceReply, TraceRequest
 from periplus.search.suggester import Completions
 
 __all__ = ["SHARD_METHODS", "Shard", "ShardGroup", "ShardMethod", "send_rules"]
@@ -60,6 +61,10 @@ class Shard(Protocol):
         """Return the answer to a query, where the collection has no other shard."""
         ...
 
+    def trace(self, request: TraceRequest) -> TraceReply:
+        """Return which plans a document passes, if the shard has it."""
+        ...
+
     def suggest(self, request: records.SuggestRequest) -> Completions:
         """Return completions of what somebody types."""
         ...
@@ -99,6 +104,7 @@ SHARD_METHODS: Final[Mapping[str, ShardMethod]] = {
     "passages": ShardMethod(records.PassagesRequest, records.PassagesReply),
     "evidence": ShardMethod(records.EvidenceRequest, records.EvidenceReply),
     "answer": ShardMethod(records.AnswerRequest, records.AnswerReply),
+    "trace": ShardMethod(TraceRequest, TraceReply),
     "suggest": ShardMethod(records.SuggestRequest, Completions),
     "cached_page": ShardMethod(records.PageRequest, records.StoredPage),
     "cached_blocks": ShardMethod(records.PageRequest, records.BlocksReply),

@@ -13,12 +13,14 @@ from periplus.query import QueryPlan, Synonyms, parse_query, record_plan
 from periplus.rank import RerankModel, open_external_signals, open_rerank_model
 from periplus.records import Query, ResultPage, SearchLimits
 from periplus.result_rules import RuleStore
+from periplus.search.answering.document_trace import DocumentTrace
 from periplus.search.answering.query_answerer import QueryAnswerer
 from periplus.search.index_session import IndexParts, SearchStatistics, common_languages, merge_parts
 from periplus.search.page_status import UNKNOWN, PageStatus
 from periplus.search.presentation.page_passages import Passage
 from periplus.search.ranking_weights import RankingWeight, change_weights, list_weights
 from periplus.search.sharding.gathering.shard_passages import gather_passages
+from periplus.search.sharding.gathering.sharded_trace import TracingBackend, trace_over_shards
 from periplus.search.sharding.shard_methods import ShardGroup
 from periplus.search.sharding.shard_records import (
     AnswerReply,
@@ -175,6 +177,20 @@ class ShardedSearcher:
     ) -> ShardedBackend:
         """Return what runs the stages of a query."""
         return ShardedBackend(self._group, collection, settings, model, self._synonyms, self._rules)
+
+    def trace(self, query: Query, key: int) -> tuple[ResultPage, DocumentTrace]:
+        """Return the answer to a query with all its results, and what became in it of the page with a key.
+
+        The time for a query does not limit it, but that for each message does.
+        """
+        own = msgspec.structs.replace(self._settings.search, budget_ms=1000 * _LONG_SECONDS)
+        settings = msgspec.structs.replace(self._settings, search=own)
+        collection = self._collection
+        wide = msgspec.structs.replace(query, start=0, size=own.max_results, explain=False)
+        with collection.noting_missing():
+            backend = TracingBackend(self._group, collection, settings, self._model, self._synonyms, self._rules)
+            page = QueryAnswerer(own).answer(backend, wide, SearchLimits())
+            return page, trace_over_shards(backend, page, wide, key, _LONG_SECONDS)
 
     def plan(self, query: Query) -> QueryPlan | None:
         """Return the plan of a query; None without words."""
