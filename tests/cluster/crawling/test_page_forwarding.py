@@ -1,6 +1,7 @@
 """Pages follow their hosts to another shard: none lost, none twice, newer ones win, in bounded batches."""
 
 import contextlib
+import random
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from crawl_cluster import CrawlCluster, crawl_cluster, page_urls, stored_twice
 from periplus.cluster.crawling import page_forwarder
 from periplus.cluster.ranking.shard_ranker import rank_shards
 from periplus.crawl import ClusterCrawler, HostPartitioner, PageExport, select_owned
+from periplus.crawl.sharding import page_transfer
 from periplus.crawl.sharding.page_transfer import import_pages
 from periplus.graph import Graph
 from periplus.index import Index, build_index
@@ -167,6 +169,27 @@ def test_a_newer_record_of_the_receiver_wins(stores, newer, stored):
     for _ in range(2):
         import_pages(Crawl(), target, export(source))
         assert target.statistics().records == stored
+
+
+def test_what_is_too_large_to_move_is_said(stores, monkeypatch, caplog):
+    source, target = stores
+    noise = [random.Random(number).randbytes(4_000) for number in (1, 2)]
+    append(source, make_record("http://a.test/response", 1.0), noise[0])
+    append(source, make_record("http://a.test/text", 1.0, text=noise[1].hex()), b"body")
+    append(source, make_record("http://a.test/small", 1.0), b"body")
+    monkeypatch.setattr(page_transfer, "MAX_PAGE_BYTES", 3_000)
+    with caplog.at_level("WARNING", "periplus.crawl"):
+        pages = export(source)
+    assert all(len(page.record) + len(page.response) <= 3_000 for page in pages)
+    assert [line.split()[0] for line in caplog.messages] == ["http://a.test/response", "http://a.test/text"]
+    assert "without the stored response" in caplog.messages[0]
+    assert "without text and links" in caplog.messages[1]
+    assert import_pages(Crawl(), target, pages) == 3
+    assert [(bool(record.page), bool(record.warc)) for record in target.records()] == [
+        (True, False),
+        (False, True),
+        (True, True),
+    ]
 
 
 def test_damaged_pages_and_responses_are_left_out(stores):

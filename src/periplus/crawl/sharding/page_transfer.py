@@ -5,6 +5,7 @@ response if it is the newest of its page. `import_pages` adds them to the store 
 same record or a newer one: a page may be sent any number of times.
 """
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
@@ -24,6 +25,8 @@ __all__ = ["PageExport", "import_pages"]
 
 MAX_PAGE_BYTES: Final = 12 << 20
 """Of a record and its response, compressed. A larger response stays behind: text and links are in the record."""
+_LOG: Final = logging.getLogger("periplus.crawl")
+_TOO_LARGE: Final = "%s moves to another shard without %s until it is fetched again: %d bytes, and %d may be sent."
 _MAX_RECORD: Final = 128 << 20
 _MAX_RESPONSE: Final = 80 << 20
 _LEVEL: Final = 3
@@ -62,9 +65,13 @@ class PageExport:
     def _pack(self, record: FetchRecord) -> ForwardedPage:
         packed = compress(msgspec.msgpack.encode(record), _LEVEL)
         if len(packed) > MAX_PAGE_BYTES:
+            _LOG.warning(_TOO_LARGE, record.url, "text and links", len(packed), MAX_PAGE_BYTES)
             packed = compress(msgspec.msgpack.encode(msgspec.structs.replace(record, page=None)), _LEVEL)
         response = self._read_response(record)
-        return ForwardedPage(packed, response if len(packed) + len(response) <= MAX_PAGE_BYTES else b"")
+        if len(packed) + len(response) > MAX_PAGE_BYTES:
+            _LOG.warning(_TOO_LARGE, record.url, "the stored response", len(packed) + len(response), MAX_PAGE_BYTES)
+            response = b""
+        return ForwardedPage(packed, response)
 
     def _read_response(self, record: FetchRecord) -> bytes:
         """Return the compressed response of a record; b'' if a newer one replaces it, or it is gone or damaged."""
