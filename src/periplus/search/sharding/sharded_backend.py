@@ -133,11 +133,11 @@ class ShardedBackend:
         query = next((query for planned, query in self._planned if planned is plan), None)
         if feedback != "off" and plan.words and can_expand(plan):
             plan = self._expand(plan, limit, budget, feedback)
-        self._record = self.record(plan)
+        self._record = self.encode_plan(plan)
         early = self.plan_early(query) if query is not None else None
         return plan, self._retrieve(self._record, plan, limit, budget, site_name, dated, early)
 
-    def record(self, plan: QueryPlan) -> PlanRecord:
+    def encode_plan(self, plan: QueryPlan) -> PlanRecord:
         """Return a plan as shards get it."""
         named = [self._sharded.record_named(*document) for document in plan.named]
         return record_plan(plan, named, fixed=self.model.scorer.uses_fixed_phrases)

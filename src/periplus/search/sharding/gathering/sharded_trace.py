@@ -74,7 +74,7 @@ class TracingBackend(ShardedBackend):
 
     def ask_owner(self, plans: Sequence[QueryPlan], key: int, seconds: float) -> TraceReply:
         """Return which plans the document with a key passes, by the shard that has it."""
-        encoded = tuple(self.record(plan) for plan in plans)
+        encoded = tuple(self.encode_plan(plan) for plan in plans)
         rules = plans[0].rules if plans else None
         sources = tuple(own.source for own in rules.sets) if rules is not None else ()
         replies = self._call("trace", TraceRequest(key, encoded, sources), seconds)
