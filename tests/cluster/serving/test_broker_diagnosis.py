@@ -13,6 +13,7 @@ from periplus.cluster import Broker, TableReader
 from periplus.evaluate import QueryDiagnosis, diagnose
 from periplus.records import Query
 from periplus.search import IndexShard, LocalShards, ShardedSearcher
+from periplus.search.sharding.gathering.traced_plans import TraceReply, TraceRequest
 from periplus.serve import Actions, background_server
 from periplus.settings import ServeSettings
 
@@ -108,3 +109,18 @@ def test_the_api_of_a_broker_answers(broker: Broker) -> None:
         with urllib.request.urlopen(f"{address.rstrip('/')}/api/why?{asked}", timeout=30) as response:
             answer = json.load(response)
     assert (answer["reason"], answer["rank"]) == ("ranked", 1)
+
+
+def test_a_query_without_results_and_a_wrong_reply_are_no_fault(folders: list[Path]) -> None:
+    class Wrong(IndexShard):
+        def trace(self, request: TraceRequest) -> TraceReply:
+            return TraceReply(True, ())
+
+    for kind, is_indexed in ((IndexShard, True), (Wrong, False)):
+        shards = LocalShards([kind(folder, SETTINGS, n) for n, folder in enumerate(folders)])
+        searcher = ShardedSearcher(shards, SETTINGS)
+        hit = searcher.search(Query("sea chart")).hits[0]
+        for words in ("sea chart", "+unheardof +nowhere", '"chart of the unheardof"'):
+            _, trace = searcher.trace(Query(words, verbatim=True), hit.key)
+            assert trace.indexed == is_indexed, words
+            assert (trace.rank > 0) == (is_indexed and words == "sea chart")

@@ -73,12 +73,13 @@ class TracingBackend(ShardedBackend):
         return self.selection
 
     def ask_owner(self, plans: Sequence[QueryPlan], key: int, seconds: float) -> TraceReply:
-        """Return which plans the document with a key passes, by the shard that has it."""
+        """Return which plans the document with a key passes, by the shard that has it; a wrong reply counts as none."""
         encoded = tuple(self.encode_plan(plan) for plan in plans)
         rules = plans[0].rules if plans else None
         sources = tuple(own.source for own in rules.sets) if rules is not None else ()
         replies = self._call("trace", TraceRequest(key, encoded, sources), seconds)
-        return next((reply for reply in replies.values() if reply.indexed), TraceReply())
+        wanted = (reply for reply in replies.values() if reply.indexed and len(reply.scores) == len(plans))
+        return next(wanted, TraceReply())
 
 
 def trace_over_shards(
