@@ -108,9 +108,12 @@ class ArrayFile:
     def __init__(self, path: Path, kind: str, *, format: int | None = None) -> None:
         self.path = path
         try:
-            raw = np.memmap(path, dtype=np.uint8, mode="r")
+            with open(path, "rb") as file:
+                self._mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except (OSError, ValueError) as error:
             raise CorruptFile(f"{path} cannot be opened: {error}.") from error
+        # A plain array: each view of numpy.memmap, and each open, takes several times as long.
+        raw = np.frombuffer(self._mapping, np.uint8)
         header, self._start = self._read_header(raw)
         if header.kind != kind:
             raise CorruptFile(f"{path} holds '{header.kind}', not '{kind}'.")
@@ -155,7 +158,7 @@ class ArrayFile:
         end = begin + count * dtype.itemsize
         if end > len(self._raw):
             raise CorruptFile(f"{self.path} is cut off in '{entry.name}'.")
-        view: AnyArray = np.asarray(self._raw[begin:end]).view(dtype).reshape(entry.shape)
+        view: AnyArray = self._raw[begin:end].view(dtype).reshape(entry.shape)
         return view
 
     def __getitem__(self, name: str) -> AnyArray:
@@ -209,8 +212,7 @@ class ArrayFile:
     def let_go(self) -> None:
         """Release the memory of pages that were read; pages that are used are loaded again."""
         if hasattr(mmap, "MADV_DONTNEED"):
-            mapped: mmap.mmap = vars(self._raw)["_mmap"]
-            mapped.madvise(mmap.MADV_DONTNEED)
+            self._mapping.madvise(mmap.MADV_DONTNEED)
 
 
 def check_files(files: Sequence[ArrayFile]) -> None:
