@@ -19,15 +19,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from index.made_pages import Ranks, visit
 from periplus.index import Index, LiveIndex, build_index, check_index
+from periplus.index.merge import segment_merger
 from periplus.records import FetchRecord
 from periplus.settings import IndexSettings
 
 SETTINGS = IndexSettings()
+SEGMENTS = 3
+"""Of the index before a scenario. The next publication makes them worth merging: in production there are more."""
 _EVENTS = {"open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.truncate"}
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 PAGES = [visit(f"https://a.test/{n}", f"page{n}", f"sea chart number{n}") for n in range(12)]
 CHANGED = visit(PAGES[0].url, "changed", "sea chart")
-
+NEW = PAGES[SEGMENTS:]
 
 _current: "list[Steps | None]" = []
 
@@ -92,7 +95,7 @@ def titles(folder: Path) -> dict[str, str]:
 def lives(folder: Path, done: Callable[[], None]) -> None:
     """Take, publish, merge, rebuild; say after each acknowledged change that it is done."""
     with LiveIndex(folder, SETTINGS, background=False) as live:
-        live.add(PAGES[8])
+        live.add(NEW[0])
         done()
         live.delete(PAGES[1].url)
         done()
@@ -101,41 +104,45 @@ def lives(folder: Path, done: Callable[[], None]) -> None:
         live.add(CHANGED)
         done()
         live.publish()
-        live.add(PAGES[9])
+        live.add(NEW[1])
         done()
-        store: list[FetchRecord] = [CHANGED, *PAGES[2:10]]
-        live.rebuild(lambda start: store[start:], Ranks({PAGES[3].key: 0.5}))
+        store: list[FetchRecord] = [CHANGED, *PAGES[2:SEGMENTS], *NEW[:2]]
+        live.rebuild(lambda start: store[start:], Ranks({NEW[0].key: 0.5}))
 
 
 def extends(folder: Path, done: Callable[[], None]) -> None:
     """Add two pages to an index by a build."""
-    build_index([CHANGED, PAGES[9]], folder, SETTINGS, append=True)
+    build_index([CHANGED, NEW[1]], folder, SETTINGS, append=True)
     done()
 
 
 def replaces(folder: Path, done: Callable[[], None]) -> None:
     """Make a whole new index."""
-    build_index([CHANGED, PAGES[9]], folder, SETTINGS)
+    build_index([CHANGED, NEW[1]], folder, SETTINGS)
     done()
 
 
 def states(scenario: str) -> list[dict[str, str]]:
     """Give what must be found after 0, 1, ... acknowledged changes."""
-    base = {page.url: page.page.title for page in PAGES[:8] if page.page}
+    base = titled(PAGES[:SEGMENTS])
     if scenario == "extends":
-        return [base, base | {CHANGED.url: "changed", PAGES[9].url: "page9"}]
+        return [base, base | titled([CHANGED, NEW[1]])]
     if scenario == "replaces":
-        return [base, {CHANGED.url: "changed", PAGES[9].url: "page9"}]
-    one = base | {PAGES[8].url: "page8"}
+        return [base, titled([CHANGED, NEW[1]])]
+    one = base | titled(NEW[:1])
     two = {url: title for url, title in one.items() if url != PAGES[1].url}
-    three = two | {CHANGED.url: "changed"}
-    return [base, one, two, three, three | {PAGES[9].url: "page9"}]
+    three = two | titled([CHANGED])
+    return [base, one, two, three, three | titled(NEW[1:2])]
+
+
+def titled(records: list[FetchRecord]) -> dict[str, str]:
+    return {record.url: record.page.title for record in records if record.page}
 
 
 def make_base(folder: Path) -> None:
-    """Make an index of eight segments, which the next publication makes worth merging."""
+    """Make an index of one page in each segment."""
     with LiveIndex(folder, SETTINGS, background=False) as live:
-        for page in PAGES[:8]:
+        for page in PAGES[:SEGMENTS]:
             live.add(page)
             live.publish()
 
@@ -165,6 +172,7 @@ def examine(folder: Path, scenario: str, acknowledged: int) -> str:
 
 def main() -> None:
     folder, scenario = Path(sys.argv[1]), sys.argv[2]
+    segment_merger._MERGE_FACTOR = SEGMENTS  # type: ignore[misc]
     make_base(folder / "base")
     for last in range(1, 10_000):
         case = folder / f"case{last}"

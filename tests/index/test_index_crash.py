@@ -12,14 +12,16 @@ from pathlib import Path
 import pytest
 
 from index import dying_writer
-from index.dying_writer import CHANGED, PAGES, SETTINGS, Steps, examine, make_base, states, titles
+from index.dying_writer import CHANGED, PAGES, SEGMENTS, SETTINGS, Steps, examine, make_base, states, titles
 from periplus.errors import DiskFailed
 from periplus.index import LiveIndex, check_index
+from periplus.index.merge import segment_merger
 
 
 @pytest.fixture
-def quick() -> Iterator[Path]:
+def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder in memory where there is one: syncing is what takes the time here, and no power is cut."""
+    monkeypatch.setattr(segment_merger, "_MERGE_FACTOR", SEGMENTS)
     memory = Path("/dev/shm")
     folder = Path(tempfile.mkdtemp(dir=memory if memory.is_dir() else None))
     yield folder
@@ -90,4 +92,4 @@ def test_a_live_index_goes_on_once_there_is_room_again(quick: Path) -> None:
             assert titles(quick)[PAGES[9].url] == "page9"
             assert check_index(quick) == []
         live.merge()
-        assert len(titles(quick)) == 9
+        assert len(titles(quick)) == SEGMENTS + 1
