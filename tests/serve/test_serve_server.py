@@ -1,5 +1,6 @@
 """The real server on a real port."""
 
+import gc
 import http.client
 import json
 import os
@@ -11,6 +12,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -18,7 +20,8 @@ from fake_searcher import FakeSearcher
 
 from periplus.errors import PortInUse
 from periplus.records import Query, ResultPage
-from periplus.serve import background_server, run
+from periplus.serve import background_server, run, server
+from periplus.serve.application import Application
 from periplus.settings import ServeSettings
 
 SETTINGS = ServeSettings(port=0, threads=2)
@@ -181,3 +184,31 @@ def test_a_signal_stops_it_cleanly(number: int) -> None:
         os.kill(process.pid, number)
         out, errors = process.communicate(timeout=60)
     assert (process.returncode, out, errors) == (0, b"stopped []\n", b"")
+
+
+def test_a_request_that_refers_to_itself_does_not_delay_the_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The HTTP server's thread for callbacks ends only when no object of any request is left, in no cycle either."""
+    answer = Application.__call__
+
+    async def keep(app: Application, scope: Any, receive: Any, send: Any) -> None:
+        cycle: list[Any] = [receive, send]
+        cycle.append(cycle)
+        await answer(app, scope, receive, send)
+
+    monkeypatch.setattr(Application, "__call__", keep)
+    ended: list[set[int]] = []
+    wait_for_end = server._wait_for_end
+
+    def wait(threads: set[int], seconds: float) -> None:
+        wait_for_end(threads, 60.0 if ended else 0.0)
+        ended.append(threads & server._foreign_threads())
+
+    monkeypatch.setattr(server, "_wait_for_end", wait)
+    gc.disable()
+    try:
+        with background_server(FakeSearcher(), SETTINGS) as url:
+            assert ask(url, "/search?q=salt")[0] == 200
+    finally:
+        gc.enable()
+    assert ended[0], "the cycle kept a thread"
+    assert not ended[1]

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import errno
+import gc
 import os
 import signal
 import socket
@@ -36,6 +37,8 @@ _STOP_SECONDS: Final = 1.5
 """Time for requests in progress when the server stops."""
 _THREADS_SECONDS: Final = 10.0
 """Time for the server's own threads to end once it has stopped."""
+_PROMPT_SECONDS: Final = 0.1
+"""Most end as soon as this."""
 _FOREIGN_SECONDS: Final = 0.3
 """The same for threads of unknown origin, such as those of a library that was first used meanwhile."""
 _NOT_HTTP: Final = b"?\r\n\r\n"
@@ -148,6 +151,10 @@ class HttpServer:
         finally:
             self._guard.stop()
             self._app.close()
+            _wait_for_end(self._own_threads, _PROMPT_SECONDS)
+            if self._own_threads & _foreign_threads():
+                # The thread for callbacks ends with the last object of any request, and some are in cycles.
+                gc.collect()
             _wait_for_end(self._own_threads, _THREADS_SECONDS)
             _wait_for_end(self._foreign_threads, _FOREIGN_SECONDS)
 
