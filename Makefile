@@ -33,9 +33,12 @@ demo-cluster: $(DEV_READY) ## the demo on a Ray cluster of three nodes on this m
 demo-sites: $(DEV_READY) ## three sites on this machine, far apart, one of which is cut off and returns (ARGS=--once)
 	@$(BIN)/periplus site demo $(ARGS)
 
-test: setup ## run all tests (ARGS= goes to pytest)
+# More than there are cores: much of the time, a test waits for processes that it started, or for a clock.
+TEST_WORKERS ?= 3
+
+test: setup ## run all tests (TEST_WORKERS=3, ARGS= goes to pytest)
 	@$(BIN)/python -c 'from periplus.app import compile_kernels; from periplus.cli import PlainObserver; compile_kernels(PlainObserver())'
-	@$(BIN)/python -m pytest -n 2 --dist worksteal -q $(ARGS)
+	@$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal -q $(ARGS)
 
 # What exercises kernels, on inputs that are small enough for kernels that are not compiled.
 KERNEL_TESTS := $(wildcard tests/*/test_*_kernels*.py) tests/text tests/graph/test_graph_backlinks.py \
