@@ -21,6 +21,7 @@ pytestmark = pytest.mark.xdist_group("ray")
 SECONDS = 180.0
 
 
+@pytest.mark.slow
 def test_units_survive_their_processes_the_coordinator_and_a_node(ray_cluster: RayTestCluster) -> None:
     """One test, since every step needs the one before it, and a cluster takes long to start."""
     ray, client = ray_cluster.ray, ray_cluster.client

@@ -76,6 +76,7 @@ def test_a_small_pdf_that_means_gigabytes_does_not_end_a_crawl(bomb_web, tmp_pat
     assert "memory" in bomb.fault
 
 
+@pytest.mark.slow
 def test_every_good_page_of_a_web_of_bombs_is_stored(bomb_web, tmp_path, read_stored) -> None:
     web = bomb_web()
     settings = web.settings(tmp_path, PARSE)

@@ -12,6 +12,7 @@ _KINDS_AT_ONCE = 2
 """Kinds of faults that one operation meets here; together, the operations meet them all. The benchmark tries all."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operation", sorted(OPERATIONS))
 def test_a_fault_is_reported_and_loses_nothing(laboratory: Laboratory, operation: str) -> None:
     first = sorted(OPERATIONS).index(operation) * _KINDS_AT_ONCE

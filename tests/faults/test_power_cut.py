@@ -65,6 +65,7 @@ def test_a_folder_that_was_removed_and_made_again_has_its_new_content(tmp_path: 
         assert state == {"old": b"old", "sub": None, "sub/a": b"1"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operation", sorted(OPERATIONS))
 def test_nothing_acknowledged_is_lost(laboratory: Laboratory, operation: str) -> None:
     result = laboratory.cut_power(operation, _CUTS, seed=1)

@@ -80,6 +80,7 @@ def copy_some(
     replicator.run_period(searcher.collection.descriptions)
 
 
+@pytest.mark.slow
 @settings(max_examples=5, deadline=None)
 @given(st.integers(0, 1_000), st.sampled_from((0.1, 0.5, 1.0)), st.lists(queries(), min_size=6, max_size=6))
 def test_answers_stay_those_of_one_index(seed: int, share: float, asked: list[str]) -> None:

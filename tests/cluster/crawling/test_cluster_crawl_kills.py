@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[3]
 
 
+@pytest.mark.slow
 def test_a_dozen_kills_of_processes_and_machines_while_hosts_move():
     """Judged by the log of the server and by the stores, as the benchmark does at length."""
     options = "--kills 12 --shards 2 --hosts 8 --pages 160 --delay 0.04 --seed 6 --quick"
