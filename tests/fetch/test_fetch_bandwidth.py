@@ -58,8 +58,8 @@ def fetch_all(fetcher, urls):
 def fetcher():
     opened = []
 
-    def open_fetcher(bandwidth):
-        settings = FetchSettings(allow=("127.0.0.0/8",), connections=16)
+    def open_fetcher(bandwidth, **more):
+        settings = FetchSettings(allow=("127.0.0.0/8",), connections=16, **more)
         opened.append(Fetcher(settings, bandwidth=bandwidth))
         return opened[-1]
 
@@ -82,6 +82,21 @@ def test_the_average_stays_within_the_limit(peer, fetcher, size, pages):
     assert all(result.body == body for result in results)
     assert size * pages / seconds <= rate * 1.1
     assert size * pages <= limited._bucket.received <= size * pages + 1_000 * pages
+
+
+def test_requests_on_connections_that_were_fast_go_on(peer, fetcher):
+    """No timer of libcurl is due within the test: what waited for one would never end."""
+    body = b"x" * 20_000
+    peer.answers["/"] = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+    for _ in range(4):
+        limited = fetcher(8_000_000, connect_timeout=3_600, timeout=3_600, slow_seconds=3_600)
+        urls, ended = [peer.url()] * 100, []
+        latest = time.monotonic() + 60
+        while len(ended) < 100:
+            while urls and not limited.is_full():
+                limited.start(FetchRequest(parse_address(urls.pop())))
+            ended += limited.poll(0.2)
+            assert time.monotonic() < latest, f"{limited.busy()} requests wait for nothing"
 
 
 def test_compressed_bytes_count_as_received(peer, fetcher):

@@ -160,21 +160,22 @@ class Fetcher:
 
     def _run_once(self, end: float) -> None:
         """Wait for sockets or libcurl's timer, whichever comes first, and have libcurl handle it."""
-        now = time.monotonic()
-        until = end if self._deadline is None else min(end, self._deadline)
-        wait = max(0.0, until - now)
-        own = len(self._selector.get_map()) - len(self._watched)
         if self._bucket is not None and (owed := self._bucket.wait()) > 0:
-            # What is not read here fills the buffers of the sockets, and then the peers have to wait.
-            time.sleep(min(wait, owed))
-        elif own or (wait and self._in_flight):
+            # What is not read here fills the buffers of the sockets, and then the peers have to wait. libcurl's timer
+            # waits as well: it is also due where a socket has more than was read at once.
+            time.sleep(min(max(0.0, end - time.monotonic()), owed))
+            return
+        until = end if self._deadline is None else min(end, self._deadline)
+        wait = max(0.0, until - time.monotonic())
+        own = len(self._selector.get_map()) - len(self._watched)
+        if own or (wait and self._in_flight):
             for key, events in self._selector.select(wait):
                 if key.fd in self._watched:
                     self._woken = True
                     continue
                 self._multi.socket_action(key.fd, _action(events))
-                if self._bucket is not None and self._bucket.wait() > 0:
-                    break
+                if self.bandwidth_wait() > 0:
+                    return
         if self._deadline is not None and time.monotonic() >= self._deadline:
             self._deadline = None
             self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)

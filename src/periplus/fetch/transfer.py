@@ -39,6 +39,10 @@ _ACCEPT: Final = "Accept: text/html,application/xhtml+xml,text/plain;q=0.9,*/*;q
 _ENCODINGS: Final = f"Accept-Encoding: {ACCEPTED}"
 _BUFFER: Final = 131_072
 """Bytes that libcurl reads at once: most bodies arrive in one piece."""
+_MIN_BUFFER: Final = 1_024
+"""The least that libcurl allows."""
+_READS: Final = 40
+"""With a bandwidth limit, reads that take what a socket holds; libcurl reads eleven times before it returns."""
 _VERSIONS: Final = {1: "HTTP/1.0", 2: "HTTP/1.1", 3: "HTTP/2", 30: "HTTP/3"}
 _BUNDLES: Final = (
     "/etc/ssl/certs/ca-certificates.crt",
@@ -99,8 +103,7 @@ class Transfer:
         set_option(pycurl.NOPROXY, "")
         set_option(_SUPPRESS_CONNECT_HEADERS, 1)
         set_option(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS)
-        # Bodies are stored as they were sent, so they are decoded here, not by libcurl.
-        set_option(pycurl.HTTP_CONTENT_DECODING, 0)
+        set_option(pycurl.HTTP_CONTENT_DECODING, 0)  # bodies are stored as they were sent, and decoded here
         set_option(pycurl.BUFFERSIZE, _BUFFER)
         set_option(pycurl.HTTPHEADER, [_ACCEPT, _ENCODINGS])
         set_option(pycurl.USERAGENT, settings.agent)
@@ -119,8 +122,8 @@ class Transfer:
         if self._bucket is not None:
             slowest = 2 * settings.max_bytes * sharing / self._bucket.rate
             set_option(pycurl.TIMEOUT_MS, _milliseconds(max(settings.timeout, slowest)))
-            # One transfer must not receive seconds' worth before the bucket is asked again.
-            set_option(pycurl.MAX_RECV_SPEED_LARGE, max(1, int(self._bucket.rate)))
+            # Small reads, as libcurl's own speed limit has no timer for requests on connections that were fast before.
+            set_option(pycurl.BUFFERSIZE, max(_MIN_BUFFER, min(_BUFFER, self._receive_buffer // _READS)))
             set_option(pycurl.NOPROGRESS, 0)
             set_option(pycurl.XFERINFOFUNCTION, self._on_progress)
 
