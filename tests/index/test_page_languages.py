@@ -41,8 +41,8 @@ def test_a_declared_language_is_evidence_and_no_more() -> None:
     assert identify(document(SPANISH, language="es-MX")) == ["es"]
     assert identify(document("Chorizo", language="es"), document("Bratwurst", language="de")) == ["es", "de"]
     assert identify(document("2024 / 2025", language="fr")) == ["fr"]
-    assert identify(document(ENGLISH, language="zxx")) == [""]
-    assert identify(document(ENGLISH, language="zxx"), document(SPANISH, language="en")) == ["", "es"]
+    assert identify(document(ENGLISH, language="zxx")) == ["zxx"]
+    assert identify(document(ENGLISH, language="zxx"), document(SPANISH, language="en")) == ["zxx", "es"]
 
 
 def test_the_main_content_decides_and_not_the_menu_before_it() -> None:

@@ -73,12 +73,11 @@ def test_an_old_segment_is_embedded_in_bounded_pieces(tmp_path: Path, monkeypatc
 
 
 def test_pages_in_other_languages_have_no_vectors(tmp_path: Path) -> None:
-    index = build(
-        tmp_path, [record(1), record(2, GERMAN * 3, "de", "Der Wärter"), record(3, "日本語 " * 20, "ja", "灯台")]
-    )
+    others = record(2, GERMAN * 3, "de", "Der Wärter"), record(3, "日本語 " * 20, "ja", "灯台")
+    index = build(tmp_path, [record(1), *others, record(4, language="zxx")])
     sizes = {url[-1]: len(signs) for url, signs in rows_of(index.segments[0])}
     assert sizes["1"] > 0
-    assert sizes["2"] == sizes["3"] == 0
+    assert sizes["2"] == sizes["3"] == sizes["4"] == 0
 
 
 def test_a_live_index_and_a_merge_keep_them(tmp_path: Path) -> None:

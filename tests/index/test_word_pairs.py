@@ -108,6 +108,21 @@ def test_answers_are_those_of_the_naive_engine(built: Path, naive: NaiveEngine, 
 
 
 @pytest.mark.usefixtures("small_ones")
+def test_tokens_and_positions_say_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A build counts pairs in its tokens, a merge in the positions of a segment, with the same limits."""
+    for limit, keys in ((1 << 16, 1 << 22), (2, 1 << 22), (1 << 16, 64), (1 << 16, 1 << 11)):
+        monkeypatch.setattr(pair_lists, "_MAX_POSITIONS", limit)
+        monkeypatch.setattr(pair_lists, "_MAX_KEYS", keys)
+        folder = tmp_path / f"{limit}-{keys}"
+        build_index(VISITS, folder, SETTINGS)
+        path = next(folder.glob("seg-*")) / FILE
+        written = path.read_bytes() if path.exists() else b""
+        path.unlink(missing_ok=True)
+        assert pair_lists.write_word_pairs(path.parent, len(VISITS)) == bool(written)
+        assert (path.read_bytes() if path.exists() else b"") == written
+
+
+@pytest.mark.usefixtures("small_ones")
 def test_a_merge_writes_lists_of_all_documents_that_are_left(tmp_path: Path) -> None:
     for begin in range(0, 700, 70):
         build_index(VISITS[begin : begin + 70], tmp_path, SETTINGS, append=True)

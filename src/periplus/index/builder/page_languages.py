@@ -42,13 +42,18 @@ _LEAST_LETTERS, _LEAST_CERTAINTY = 20, 0.6
 
 
 def identify_languages(documents: Sequence[Document], sites: SiteLanguages) -> list[Document]:
-    """Return documents with their language instead of the one that they declare; `sites` learns from them."""
+    """Return documents with their language instead of the one that they declare; `sites` learns from them.
+
+    Those that declare to be in none (`NO_LANGUAGE`) are left as they are.
+    """
     identified: list[Document] = []
     for begin in range(0, len(documents), _CHUNK):
         part = documents[begin : begin + _CHUNK]
         codes = [LANGUAGES[number] for number in _identify(part, sites).tolist()]
         identified += [
-            document if document.language == code else _with_language(document, code)
+            document
+            if document.language == code or (not code and normalize_language(document.language) == NO_LANGUAGE)
+            else _with_language(document, code)
             for document, code in zip(part, codes, strict=True)
         ]
     return identified

@@ -34,7 +34,7 @@ from periplus.index.vocabulary.name_table import write_names
 from periplus.index.vocabulary.surface_forms import SAMPLE_TOKENS, VocabularyStatistics, count_vocabulary
 from periplus.index.vocabulary.title_keys import title_keys
 from periplus.index.vocabulary.words_file import write_words
-from periplus.index.word_pairs.pair_lists import write_word_pairs
+from periplus.index.word_pairs.pair_lists import write_token_pairs
 from periplus.score import PageScorer
 from periplus.settings import IndexSettings
 
@@ -106,7 +106,6 @@ def finish_segment(
     builder.release_documents()
     trim_heap(size)
     write_names(folder, *((_LIVE_NAMES,) if live else ()))  # It reads what is written, and takes memory itself.
-    write_word_pairs(folder, count)
     with disk_errors(folder):
         sync_folder(folder.parent)
     return count
@@ -173,6 +172,7 @@ def _write_postings(
     postings = write_runs(builder.folder, runs, scale, builder.settings)
     sorted_blob, starts = string_table.reorder_strings(blob, start[:-1], start[1:], in_order)
     segment_writer.write_lexicon(builder.folder, starts, sorted_blob, postings)
+    write_token_pairs(builder.folder, texts, term_of_word, postings)
     return count_vocabulary(*builder.words.as_arrays(), texts, frequency, sample)
 
 

@@ -17,7 +17,7 @@ from periplus.index.collection.build_statistics import BuildStatistics
 from periplus.index.document_fields import Document, Field
 from periplus.index.site_languages import SiteLanguages
 from periplus.records import FetchRecord
-from periplus.text import WordTable, language_number
+from periplus.text import LANGUAGES, WordTable, language_number
 
 __all__ = ["gather_build_statistics"]
 
@@ -44,7 +44,8 @@ def gather_build_statistics(
     lengths = _count_words(documents)
     languages: dict[str, float] = {}
     for document in documents:
-        languages[document.language] = languages.get(document.language, 0.0) + scale
+        language = LANGUAGES[language_number(document.language)]
+        languages[language] = languages.get(language, 0.0) + scale
     return BuildStatistics(
         1,
         0,

@@ -158,7 +158,7 @@ def _scan(
     entry_start = np.searchsorted(titles.entry[order], np.arange(names + 1))
     layout = (titles.blob, titles.start[:-1], titles.end, titles.entry, entry_start, order, sense, hosts)
     parts: list[tuple[Any, ...]] = []
-    for first, bounds, data in _read_bodies(text, documents):
+    for first, bounds, data in _read_bodies(text, documents) if names else ():  # Without names, none is mentioned.
         most = min(_SPANS_PER_DOCUMENT * (len(bounds) - 1), len(data))
         spans = name_scan.AliasSpans(
             np.empty(most, np.int32),

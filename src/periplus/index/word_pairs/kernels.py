@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
+from periplus.index.kernels.forward_index import DocumentTokens
+from periplus.index.kernels.inversion import FIELDS
 from periplus.index.kernels.positions import read_positions, skip_positions
 from periplus.index.kernels.postings_format import BLOCK, BODY_ONLY, ESCAPED, LONG_BLOCK, SKIP_STEP
 from periplus.index.kernels.postings_reader import (
@@ -24,6 +26,7 @@ __all__ = [
     "expand_list",
     "gather_positions",
     "list_pairs",
+    "list_token_pairs",
 ]
 
 MAX_TERMS = 64
@@ -123,6 +126,19 @@ def _varint_size(value: int) -> int:  # pragma: no cover - compiled
     return size
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def _count_pair(
+    one: int, other: int, document: int, last: Any, counted: Any, end: Any, out: Any
+) -> None:  # pragma: no cover - compiled
+    """Count a document of a pair, unless it is the one that was counted last, and write it if the pair is listed."""
+    if last[one, other] != document:
+        step = document - last[one, other]
+        counted[one, other] += _varint_size(step)
+        if end[one, other] >= 0:
+            end[one, other] = write_varint(out, end[one, other], step)
+        last[one, other] = document
+
+
 @njit(cache=True, nogil=True)
 def list_pairs(
     keys: npt.NDArray[np.int64],
@@ -146,14 +162,54 @@ def list_pairs(
         place = keys[i] >> _TERM_BITS
         n = i + 1
         while n < len(keys) and keys[n] >> _TERM_BITS <= place + 1:
-            one, other, document = keys[i] & _TERM, keys[n] & _TERM, first + (place >> _POSITION_BITS)
-            if keys[n] >> _TERM_BITS == place + 1 and last[one, other] != document:
-                step = document - last[one, other]
-                counted[one, other] += _varint_size(step)
-                if end[one, other] >= 0:
-                    end[one, other] = write_varint(out, end[one, other], step)
-                last[one, other] = document
+            if keys[n] >> _TERM_BITS == place + 1:
+                document = first + (place >> _POSITION_BITS)
+                _count_pair(keys[i] & _TERM, keys[n] & _TERM, document, last, counted, end, out)
             n += 1
+
+
+@njit(cache=True, nogil=True)
+def list_token_pairs(
+    texts: DocumentTokens,
+    numbers: npt.NDArray[np.int8],
+    limits: tuple[int, int],
+    last: npt.NDArray[np.int64],
+    counted: npt.NDArray[np.int64],
+    end: npt.NDArray[np.int64],
+    out: npt.NDArray[np.uint8],
+) -> bool:  # pragma: no cover - compiled
+    """Do the same for all documents of a build, from their tokens: nothing has to be sorted.
+
+    Parameters
+        texts: the documents
+        numbers: of each word the number of its term, -1 for those that are not among the most frequent
+        limits: positions of a term in a document that are read, and positions of all in a block
+        last, counted, end, out: as for `list_pairs`
+    Returns
+        whether no block has more positions
+    """
+    in_document, in_block = np.zeros(MAX_TERMS, np.int64), 0
+    for document in range(len(texts.begin)):
+        if document % BLOCK == 0:
+            in_block = 0
+        in_document[:] = 0
+        at = np.uint64(texts.begin[document])
+        for field in range(texts.lengths.shape[1]):
+            before = np.int64(-1)
+            for _ in range(texts.lengths[document, field]):
+                number = np.int64(numbers[np.uint64(texts.words[at])])
+                at += np.uint64(1)
+                if number >= 0 and in_document[number] >= limits[0]:
+                    number = np.int64(-1)
+                if number >= 0:
+                    in_document[number] += 1
+                    in_block += 1
+                    if before >= 0:
+                        _count_pair(before, number, document, last, counted, end, out)
+                before = number
+        if in_block > limits[1]:
+            return False
+    return True
 
 
 @njit(cache=True, nogil=True)
@@ -187,6 +243,10 @@ def warm() -> None:
     table = np.full((1, 1), -1, np.int64)
     lists = np.zeros(8, np.uint8)
     list_pairs(keys[:0], 0, table, table.copy(), table.copy(), lists)
+    tokens = np.zeros(1, np.int32)
+    tokens.flags.writeable = False
+    texts = DocumentTokens(tokens, np.zeros(1, np.int64), np.eye(1, FIELDS, dtype=np.int32))
+    list_token_pairs(texts, np.full(1, -1, np.int8), (1, 1), table, table.copy(), table.copy(), lists)
     for part in (lists, lists.copy()):
         part.flags.writeable = part is not lists
         expand_list(part, 0, 0, np.zeros(1, np.uint64))

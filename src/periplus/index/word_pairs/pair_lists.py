@@ -3,23 +3,27 @@
 A pair is two of the most frequent terms of a segment, the second right after the first in any field. All pairs of these
 terms are counted; those that take longest to find by positions are listed, until the budget is used up, also those that
 no document has. Without the file, or a pair in it, phrases are found by positions alone.
+
+A build counts them in its tokens, in the order of documents; a merge, which has none, in the positions of the segment.
 """
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from periplus.arrays import write_arrays
 from periplus.index.index_manifest import SEGMENT_FORMAT
+from periplus.index.kernels.forward_index import DocumentTokens
+from periplus.index.kernels.inversion import Postings
 from periplus.index.kernels.postings_format import BITSET
-from periplus.index.kernels.term_dictionary import ENTRY_BITSET_ROW, ENTRY_ENCODING, ENTRY_FREQUENCY
+from periplus.index.kernels.term_dictionary import ENTRY_BITSET_ROW, ENTRY_ENCODING, ENTRY_FREQUENCY, TermEntry
 from periplus.index.segment import Segment
 from periplus.index.word_pairs import kernels
 
-__all__ = ["find_pair_sets", "is_consistent", "write_word_pairs"]
+__all__ = ["find_pair_sets", "is_consistent", "write_token_pairs", "write_word_pairs"]
 
 MIN_DOCUMENTS: Final = 1 << 14
 """Segments of fewer documents have no lists: their phrases are found in a fraction of a millisecond."""
@@ -37,13 +41,46 @@ _MAX_POSITIONS: Final = 1 << 16
 Numbers = npt.NDArray[np.int64]
 
 
-class _FrequentTerms(NamedTuple):
-    """The terms of a segment among which pairs are looked for."""
+class _PairSource(Protocol):
+    """The terms among which pairs are looked for, and where they are."""
+
+    @property
+    def entries(self) -> Numbers:
+        """Rows of the dictionary, in the order of bitsets."""
+        ...
+
+    def list_pairs(self, last: Numbers, counted: Numbers, end: Numbers, out: npt.NDArray[np.uint8]) -> None:
+        """Count and list pairs, see `kernels.list_pairs`; `OverflowError` if there is no room for it."""
+        ...
+
+
+class _BuildTokens(NamedTuple):
+    """The tokens of a build."""
+
+    entries: Numbers
+    texts: DocumentTokens
+    numbers: npt.NDArray[np.int8]
+    """The number of the term of each word, -1 for terms that are not among the most frequent."""
+
+    def list_pairs(self, last: Numbers, counted: Numbers, end: Numbers, out: npt.NDArray[np.uint8]) -> None:
+        """Count and list pairs, in one pass over the tokens."""
+        limits = (_MAX_POSITIONS, _MAX_KEYS)
+        if not kernels.list_token_pairs(self.texts, self.numbers, limits, last, counted, end, out):
+            raise OverflowError
+
+
+class _SegmentPositions(NamedTuple):
+    """The positions of a segment."""
 
     segment: Segment
     entries: Numbers
 
-    def batches(self) -> Iterator[tuple[int, Numbers]]:
+    def list_pairs(self, last: Numbers, counted: Numbers, end: Numbers, out: npt.NDArray[np.uint8]) -> None:
+        """Count and list pairs, some blocks at a time."""
+        for first, keys in self._batches():
+            kernels.list_pairs(keys, first, last, counted, end, out)
+
+    def _batches(self) -> Iterator[tuple[int, Numbers]]:
         """Yield the first document of some blocks, and their positions as sorted keys; `OverflowError` if too many."""
         room, keys = np.empty(_MAX_POSITIONS, np.int64), np.empty(_MAX_KEYS >> 4, np.int64)
         cursors = np.zeros((len(self.entries), kernels.CURSOR_COLUMNS), np.int64)
@@ -67,10 +104,35 @@ def write_word_pairs(folder: Path, documents: int) -> bool:
     if documents < MIN_DOCUMENTS:
         return False
     segment = Segment(folder, verify=False)
-    terms = _FrequentTerms(segment, _most_frequent(segment))
+    positions = _SegmentPositions(segment, _most_frequent(segment))
+    return _write(folder, positions, segment.postings.stream.nbytes + segment.postings.positions.nbytes)
+
+
+def write_token_pairs(
+    folder: Path, texts: DocumentTokens, term_of_word: npt.NDArray[np.int32], postings: Postings
+) -> bool:
+    """Write the same file from the tokens of a build.
+
+    term_of_word: the term of each word, in the order of the dictionary. postings: what the dictionary has of terms.
+    """
+    if len(texts.begin) < MIN_DOCUMENTS:
+        return False
+    row = np.cumsum(postings.encoding == BITSET) - 1
+    most = np.argsort(-postings.frequency, kind="stable")[: kernels.MAX_TERMS]
+    most = np.sort(most[(postings.encoding[most] == BITSET) & (row[most] < 1 << _ROW_BITS)])
+    entries = np.zeros((len(most), len(TermEntry._fields)), np.int64)
+    entries[:, ENTRY_FREQUENCY], entries[:, ENTRY_BITSET_ROW] = postings.frequency[most], row[most]
+    numbers = np.full(len(postings.frequency) + 1, -1, np.int8)  # The last is that of words without a term.
+    numbers[most] = np.arange(len(most), dtype=np.int8)
+    size = sum(int(end[-1]) if len(end) else 0 for end in (postings.stream_end, postings.position_end))
+    return _write(folder, _BuildTokens(entries, texts, numbers[term_of_word]), size)
+
+
+def _write(folder: Path, source: _PairSource, size: int) -> bool:
+    """Write the file of a segment with so many bytes of postings and positions, unless there is no room for that."""
     try:
-        sizes = _measure_lists(terms)
-        arrays = _write_lists(terms, sizes, _choose_pairs(terms, sizes))
+        sizes = _measure_lists(source)
+        arrays = _write_lists(source, sizes, _choose_pairs(source.entries, sizes, int(_BUDGET * size)))
     except OverflowError:
         return False
     write_arrays(folder / "word_pairs.arrays", "word_pairs", arrays, format=SEGMENT_FORMAT)
@@ -92,47 +154,43 @@ def is_consistent(segment: Segment) -> bool:
     file = segment.files.get("word_pairs")
     if file is None:
         return True
-    terms = _FrequentTerms(segment, _most_frequent(segment))
-    chosen = np.flatnonzero(np.isin(_pair_keys(terms), file["pair_key"]))
+    source = _SegmentPositions(segment, _most_frequent(segment))
+    chosen = np.flatnonzero(np.isin(_pair_keys(source.entries), file["pair_key"]))
     try:
-        arrays = _write_lists(terms, _measure_lists(terms), chosen)
+        arrays = _write_lists(source, _measure_lists(source), chosen)
     except OverflowError:
         return False
     return all(np.array_equal(array, file[name]) for name, array in arrays.items())
 
 
-def _pair_keys(terms: _FrequentTerms) -> npt.NDArray[np.uint32]:
+def _pair_keys(entries: Numbers) -> npt.NDArray[np.uint32]:
     """Return the key of each pair."""
-    rows = terms.entries[:, ENTRY_BITSET_ROW]
+    rows = entries[:, ENTRY_BITSET_ROW]
     return (rows[:, np.newaxis] << _ROW_BITS | rows).ravel().astype(np.uint32)
 
 
-def _measure_lists(terms: _FrequentTerms) -> Numbers:
+def _measure_lists(source: _PairSource) -> Numbers:
     """Return the bytes of the list of each pair."""
-    count = len(terms.entries)
+    count = len(source.entries)
     sizes, (end, last) = np.zeros((count, count), np.int64), np.full((2, count, count), -1, np.int64)
-    for first, keys in terms.batches():
-        kernels.list_pairs(keys, first, last, sizes, end, np.zeros(0, np.uint8))
+    source.list_pairs(last, sizes, end, np.zeros(0, np.uint8))
     return sizes.ravel()
 
 
-def _write_lists(terms: _FrequentTerms, sizes: Numbers, chosen: Numbers) -> dict[str, npt.NDArray[Any]]:
+def _write_lists(source: _PairSource, sizes: Numbers, chosen: Numbers) -> dict[str, npt.NDArray[Any]]:
     """Return the arrays of the file, with the lists of some pairs."""
-    count = len(terms.entries)
+    count = len(source.entries)
     start = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes[chosen])))
     lists, again = np.zeros(int(start[-1]), np.uint8), np.zeros((count, count), np.int64)
     end, last = np.full((2, count, count), -1, np.int64)
     end.ravel()[chosen] = start[:-1]
-    for first, keys in terms.batches():
-        kernels.list_pairs(keys, first, last, again, end, lists)
-    return {"pair_key": _pair_keys(terms)[chosen], "list_start": start, "lists": lists}
+    source.list_pairs(last, again, end, lists)
+    return {"pair_key": _pair_keys(source.entries)[chosen], "list_start": start, "lists": lists}
 
 
-def _choose_pairs(terms: _FrequentTerms, sizes: Numbers) -> Numbers:
+def _choose_pairs(entries: Numbers, sizes: Numbers, budget: int) -> Numbers:
     """Return which pairs are listed, ascending: those whose terms have most documents in common, within the budget."""
-    postings = terms.segment.postings
-    budget = int(_BUDGET * (postings.stream.nbytes + postings.positions.nbytes))
-    frequency = terms.entries[:, ENTRY_FREQUENCY].astype(np.float64)
+    frequency = entries[:, ENTRY_FREQUENCY].astype(np.float64)
     order = np.argsort(-np.outer(frequency, frequency).ravel(), kind="stable")
     bytes_used = np.cumsum(sizes[order] + _PAIR_BYTES)
     return np.sort(order[bytes_used <= budget])

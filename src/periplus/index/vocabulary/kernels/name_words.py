@@ -201,8 +201,9 @@ def trie_step(node: Any, hashed: Any, capital: bool, is_first: bool) -> Any:  # 
 @njit(cache=True, nogil=True, forceinline=True)
 def find_slot(slots: Any, key: Any) -> int:  # pragma: no cover - compiled
     """Return the slot of a key, or the empty one in which it belongs."""
+    # Hashes of short words differ in few bits: without mixing, they would be side by side.
     mask = np.uint64(len(slots) - 1)
-    slot = (key >> np.uint64(17)) & mask
+    slot = ((key * _CAPITAL) >> np.uint64(36)) & mask
     while slots[slot] != 0 and slots[slot] != key:
         slot = (slot + np.uint64(1)) & mask
     return np.int64(slot)
