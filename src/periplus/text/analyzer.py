@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.text.folding import folding
-from periplus.text.kernels import symbols, word_table
+from periplus.text.kernels import symbols, word_slots, word_table
 from periplus.text.kernels import tokenizer as kernel
 from periplus.text.language_codes import LANGUAGES, language_number
 from periplus.text.stemmer import has_stemmer, stem_all
@@ -38,11 +38,11 @@ class WordTable:
         self._table = self._allocate(capacity, capacity * 16)
 
     @staticmethod
-    def _allocate(words: int, size: int) -> kernel.WordSlots:
+    def _allocate(words: int, size: int) -> word_slots.WordSlots:
         """Return an empty table for `words` words of `size` bytes in all."""
         slots = 1 << (2 * words - 1).bit_length()
-        return kernel.WordSlots(
-            np.zeros(2 * slots, np.uint64),
+        return word_slots.WordSlots(
+            np.zeros(slots, np.uint64),
             np.zeros(words, np.uint64),
             np.zeros(words + 1, np.int64),
             np.zeros(words, np.uint8),
@@ -61,7 +61,7 @@ class WordTable:
         new.languages[: self.count] = old.languages[: self.count]
         used = int(old.starts[self.count])
         new.blob[:used] = old.blob[:used]
-        kernel.rehash(new, self.count)
+        word_slots.rehash(new, self.count)
         self._table = new
 
     def split(self, data: bytes, bounds: npt.NDArray[np.int64], languages: npt.NDArray[np.uint8]) -> Tokens:
@@ -126,7 +126,7 @@ class WordTable:
         return numbers
 
     def complete(self) -> None:
-        """Free what only adding words needs, two thirds of the table; none can be added afterwards."""
+        """Free what only adding words needs, half of the table; none can be added afterwards."""
         self._table = self._table._replace(slots=np.zeros(0, np.uint64), hashes=np.zeros(0, np.uint64))
 
     def select_words(self, numbers: npt.NDArray[np.signedinteger[Any]]) -> list[memoryview]:
@@ -154,7 +154,7 @@ class WordTable:
         return terms
 
 
-def _split_one(data: bytes) -> tuple[kernel.WordSlots, int, npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+def _split_one(data: bytes) -> tuple[word_slots.WordSlots, int, npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Tokenize one text with a table of its own; return the table, its size, word ids and byte spans."""
     capacity = int(symbols.max_tokens(len(data))) + 8
     table = WordTable._allocate(capacity + 1, 3 * len(data) + 4 * kernel.MAX_WORD)

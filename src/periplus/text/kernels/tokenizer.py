@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 from periplus.text.kernels.symbols import NON_JOINER, is_leading_dot, max_tokens, parts_words, symbol_length
+from periplus.text.kernels.word_slots import WordSlots, fill_slot, find_slot
 
 __all__ = [
     "ANALYSIS",
@@ -25,8 +26,6 @@ __all__ = [
     "UNSPACED",
     "WORD",
     "FoldTable",
-    "WordSlots",
-    "rehash",
     "split",
 ]
 
@@ -44,7 +43,6 @@ TABLE_SIZE = 0x30000
 _SEED = np.uint64(0xCBF29CE484222325)
 _PRIME = np.uint64(0x100000001B3)
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
-_ONE = np.uint64(1)
 
 
 class FoldTable(NamedTuple):
@@ -54,19 +52,6 @@ class FoldTable(NamedTuple):
     """SEPARATOR, WORD, UNSPACED, MARK, APOSTROPHE or MODIFIER, by code point."""
     start: npt.NDArray[np.int32]
     """Offset in `blob` of its folded form (a length byte, then UTF-8), or -1 if it is not folded."""
-    blob: npt.NDArray[np.uint8]
-
-
-class WordSlots(NamedTuple):
-    """An open-addressing hash table of words, each with its language number."""
-
-    slots: npt.NDArray[np.uint64]
-    """Two for each slot: the hash of the word, and its id plus one (0 for a free slot)."""
-    hashes: npt.NDArray[np.uint64]
-    """By word."""
-    starts: npt.NDArray[np.int64]
-    """Offset of each word in `blob`; one offset more than words."""
-    languages: npt.NDArray[np.uint8]
     blob: npt.NDArray[np.uint8]
 
 
@@ -109,18 +94,6 @@ def _mix(hashed: Any, language: int) -> Any:  # pragma: no cover - compiled
     return hashed ^ (hashed >> np.uint64(29))
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def _find_slot(slots: Any, hashed: Any) -> tuple[int, Any]:  # pragma: no cover - compiled
-    """Return the id of a word by its mixed hash, -1 if it is new, and its slot or the free one for it."""
-    mask = np.uint64(len(slots) // 2 - 1)
-    slot = hashed & mask
-    while True:
-        number = np.int64(slots[slot + slot + _ONE])
-        if number == 0 or slots[slot + slot] == hashed:
-            return number - 1, slot
-        slot = (slot + _ONE) & mask
-
-
 @njit(cache=True, nogil=True)
 def _find_or_add(
     hashed: Any, word: Any, length: int, language: int, words: WordSlots, count: int
@@ -130,11 +103,10 @@ def _find_or_add(
     Two words are considered equal if all 64 bits of their hashes agree.
     """
     hashed = _mix(hashed, language)
-    number, slot = _find_slot(words.slots, hashed)
+    number, slot = find_slot(words, hashed)
     if number >= 0:
         return number
-    words.slots[2 * slot] = hashed
-    words.slots[2 * slot + _ONE] = np.uint64(count + 1)
+    fill_slot(words, slot, hashed, count)
     words.hashes[count] = hashed
     words.languages[count] = language
     start = words.starts[count]
@@ -150,18 +122,6 @@ def _hash(word: Any, length: int) -> Any:  # pragma: no cover - compiled
     for i in range(length):
         hashed = (hashed ^ np.uint64(word[i])) * _PRIME
     return hashed
-
-
-@njit(cache=True, nogil=True)
-def rehash(words: WordSlots, count: int) -> None:  # pragma: no cover - compiled
-    """Insert the first `count` words into empty slots again, after the table has grown."""
-    mask = np.uint64(len(words.slots) // 2 - 1)
-    for number in range(count):
-        slot = words.hashes[number] & mask
-        while words.slots[2 * slot + _ONE] != 0:
-            slot = (slot + _ONE) & mask
-        words.slots[2 * slot] = words.hashes[number]
-        words.slots[2 * slot + _ONE] = np.uint64(number + 1)
 
 
 @njit(cache=True, nogil=True)
@@ -248,7 +208,7 @@ def split(
                         at += 1
                         letter = _LOWER[data[at]] if at < end else np.uint8(0)
                     if at - opened <= MAX_WORD and (at >= end or data[at] < 0x80):
-                        number, _ = _find_slot(words.slots, _mix(hashed, language))
+                        number, _ = find_slot(words, _mix(hashed, language))
                         if number < 0:
                             for i in range(at - opened):
                                 word[i] = _LOWER[data[opened + i]]
@@ -324,7 +284,7 @@ def split(
                 at += step
                 continue
             if size > 0:
-                number, _ = _find_slot(words.slots, _mix(hashed, language))
+                number, _ = find_slot(words, _mix(hashed, language))
                 if number < 0:
                     number = np.int64(_find_or_add(hashed, word, size, language, words, count))
                     count += 1
@@ -369,7 +329,7 @@ def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     fold = FoldTable(np.zeros(TABLE_SIZE, np.uint8), np.full(TABLE_SIZE, -1, np.int32), np.zeros(1, np.uint8))
     words = WordSlots(
-        np.zeros(128, np.uint64),
+        np.zeros(64, np.uint64),
         np.zeros(32, np.uint64),
         np.zeros(33, np.int64),
         np.zeros(32, np.uint8),
@@ -378,7 +338,6 @@ def warm() -> None:
     data = np.frombuffer(b"a word's worth of C++ and .net", np.uint8)
     bounds = np.array([0, len(data)], np.int64)
     tokens = np.zeros(64, np.int32)
-    rehash(words, 0)
     split(
         data,
         bounds,

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
-from periplus.text.kernels.tokenizer import WordSlots
+from periplus.text.kernels.word_slots import WordSlots, fill_slot, find_slot
 
 __all__ = ["add_words", "count_different", "gather_words", "hash_words"]
 
@@ -49,13 +49,11 @@ def add_words(
     words, count: the table, and how many words it has.
     numbers: the id of each word, filled in.
     """
-    mask, one = np.uint64(len(words.slots) // 2 - 1), np.uint64(1)
     for word in range(len(starts) - 1):
-        slot = hashes[word] & mask
-        while words.slots[2 * slot + one] != 0 and words.slots[2 * slot] != hashes[word]:
-            slot = (slot + one) & mask
-        if words.slots[2 * slot + one] == 0:
-            words.slots[2 * slot], words.slots[2 * slot + one] = hashes[word], np.uint64(count + 1)
+        number, slot = find_slot(words, hashes[word])
+        if number < 0:
+            number = np.int64(count)
+            fill_slot(words, slot, hashes[word], number)
             words.hashes[count], words.languages[count] = hashes[word], languages[word]
             at = words.starts[count]
             for i in range(starts[word], starts[word + 1]):
@@ -63,7 +61,7 @@ def add_words(
                 at += 1
             count += 1
             words.starts[count] = at
-        numbers[word] = np.int64(words.slots[2 * slot + one]) - 1
+        numbers[word] = number
     return count
 
 
