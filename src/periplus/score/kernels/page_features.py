@@ -150,18 +150,20 @@ def _divergence(counts: Any, total: float, letters: Any) -> float:  # pragma: no
     return max(0.0, min(1.0, divergence))
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def _has_profile(letters: Any, language: int) -> bool:  # pragma: no cover - compiled
+    return language < len(letters) and (letters[language, 0] > 0 or letters[language].sum() > 0)
+
+
 @njit(cache=True, nogil=True, fastmath=True)  # Sums in any order: four buckets at a time.
-def _nearest_language(counts: Any, total: float, language: int, letters: Any) -> int:  # pragma: no cover - compiled
-    """Return the language whose letters to expect: the text's own, or the nearest one if that has no profile."""
-    if language < len(letters) and (letters[language, 0] > 0 or letters[language].sum() > 0):
-        return language
-    nearest, shortest, share = 0, np.inf, 1.0 / total
-    for other in range(len(letters)):
-        distance = total_frequency = 0.0
+def _nearest_language(counts: Any, total: float, profiled: Any, letters: Any) -> int:  # pragma: no cover - compiled
+    """Return the language with a profile whose letters are nearest; 0 without any."""
+    nearest, shortest, share = np.int64(0), np.inf, 1.0 / total
+    for other in profiled:
+        distance = 0.0
         for bucket in range(BUCKETS):
             distance += abs(counts[bucket] * share - letters[other, bucket])
-            total_frequency += letters[other, bucket]
-        if total_frequency > 0 and distance < shortest:
+        if distance < shortest:
             nearest, shortest = other, distance
     return nearest
 
@@ -189,6 +191,7 @@ def measure_texts(
     """
     rows = np.zeros((len(languages), 4))
     counts = np.zeros(BUCKETS)
+    profiled = np.zeros(0, np.int64)  # Languages with a profile, once one is looked for.
     for i in range(len(languages)):
         language = np.int64(languages[i])
         counts[:] = 0
@@ -217,7 +220,11 @@ def measure_texts(
                 repeated += word_hash == previous_hash
                 previous_hash, word_hash, in_word = word_hash, empty_hash, False
         if total:
-            nearest = _nearest_language(counts, total, language, profiles.letters)
+            nearest = language
+            if not _has_profile(profiles.letters, language):
+                if len(profiled) == 0:
+                    profiled = np.flatnonzero(profiles.letters.sum(axis=1) > 0)
+                nearest = _nearest_language(counts, total, profiled, profiles.letters)
             rows[i, DIVERGENCE] = _divergence(counts, total, profiles.letters[nearest])
         rows[i, STOP_WORD_SHARE] = stop_words / max(1, words) if profiles.has_stop_words[language] else -1.0
         rows[i, WORD_COUNT] = max(words, total / LETTERS)
