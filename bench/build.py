@@ -27,14 +27,15 @@ HEAP_MB = 512
 OWN_WORDS = ", own words"
 COLUMNS = (
     f"{'passages':>9} {'engine':<22}{'seconds':>9}{'docs/s':>10}{'index MB':>10}{'stored MB':>11}"
-    f"{'speed x':>9}{'size x':>8}{'cpu s':>9}{'cpu x':>8}"
+    f"{'speed x':>9}{'size x':>8}{'cpu s':>9}{'cpu x':>8}{'learned MB':>12}{'rest x':>8}"
 )
 Build = Callable[[Path], Built]
 
 
 class Row(NamedTuple):
-    """One build. Ratios are ours against this engine's: documents per second, bytes without stored text, and documents
-    per second of a processor, which others on the machine disturb less (0 where it is not known)."""
+    """One build. Ratios are ours against this engine's: documents per second, bytes without stored text, documents per
+    second of a processor, which others on the machine disturb less (0 where it is not known), and bytes without what
+    is learned of meaning and names, either."""
 
     passages: int
     engine: str
@@ -46,6 +47,8 @@ class Row(NamedTuple):
     size_ratio: float
     cpu_seconds: float
     cpu_ratio: float
+    learned: int
+    rest_ratio: float
 
 
 def builds_of(names: list[str], material: Material, size: int) -> dict[str, Build]:
@@ -93,7 +96,8 @@ def _row(size: int, name: str, best: dict[str, Built]) -> Row:
     built, ours = best[name], best["periplus" + (OWN_WORDS if name.endswith(OWN_WORDS) else "")]
     ratios = built.seconds / ours.seconds, ours.bytes / built.bytes
     spent = built.cpu, built.cpu / ours.cpu
-    return Row(size, name, built.seconds, size / built.seconds, built.bytes, built.stored, *ratios, *spent)
+    rest = built.learned, (ours.bytes - ours.learned) / (built.bytes - built.learned)
+    return Row(size, name, built.seconds, size / built.seconds, built.bytes, built.stored, *ratios, *spent, *rest)
 
 
 def show(row: Row) -> str:
@@ -102,6 +106,7 @@ def show(row: Row) -> str:
     return (
         f"{row.passages:>9,} {row.engine:<22}{row.seconds:>9.2f}{row.per_second:>10,.0f}{sizes}"
         f"{row.speed_ratio:>9.2f}{row.size_ratio:>8.2f}{row.cpu_seconds:>9.2f}{row.cpu_ratio:>8.2f}"
+        f"{row.learned / 1e6:>12.1f}{row.rest_ratio:>8.2f}"
     )
 
 

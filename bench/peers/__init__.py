@@ -30,6 +30,8 @@ class Built(NamedTuple):
     """Bytes of stored text."""
     cpu: float = 0.0
     """Seconds of a processor, 0 where they are not known: on a busy machine, what is to be compared."""
+    learned: int = 0
+    """Bytes of the index that no engine here has anything like: what ranking knows of meaning and of names."""
 
 
 class Engine(ABC):

@@ -52,6 +52,8 @@ _NO_LANGUAGE = "zxx"
 _STORED = ("text.", "documents.url_", "documents.title_blob", "documents.title_start", "words.")
 """Arrays that only keep what is shown: the text, the URL and the title, which a peer has in its store of fields; and
 what spelling and completions read, of which a peer has nothing."""
+_LEARNED = ("static_vectors.", "names.")
+"""Arrays of the index that a peer has nothing like, either: they count, and are stated."""
 _URL = "https://tokenbench/-"
 """Of every page of tokens: a term that all have, and no home page, of which a site has one."""
 _SCRATCH = ScratchPool()
@@ -77,8 +79,10 @@ def build(visits: Iterable[FetchRecord], folder: Path, settings: IndexSettings) 
     build_index(visits, folder, settings, workers=1)
     seconds, cpu = time.perf_counter() - began, time.process_time() - before
     parts = Index.open(folder).statistics().parts
-    stored = sum(size for name, size in parts.items() if name.startswith(_STORED))
-    return Built(seconds, folder_bytes(folder) - stored, stored, cpu)
+    stored, learned = (
+        sum(size for name, size in parts.items() if name.startswith(names)) for names in (_STORED, _LEARNED)
+    )
+    return Built(seconds, folder_bytes(folder) - stored, stored, cpu, learned)
 
 
 class Ours(Engine):

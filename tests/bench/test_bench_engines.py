@@ -86,6 +86,6 @@ def test_growth_is_told_by_kind_and_engine() -> None:
 
 
 def test_the_last_line_of_building_has_both_ratios() -> None:
-    rows = [BuildRow(n, "tantivy", 1.0, 1.0, 1, 1, 1.25 * n, 0.9 * n, 1.0, 1.5 * n) for n in (1, 2)]
+    rows = [BuildRow(n, "tantivy", 1.0, 1.0, 1, 1, 1.25 * n, 0.9 * n, 1.0, 1.5 * n, 0, 0.8) for n in (1, 2)]
     expected = "build 2.50x documents/s, 3.00x by processor time, size without stored text 1.80x (against tantivy)"
     assert build_line(rows) == expected
