@@ -198,6 +198,9 @@ def test_a_title_may_begin_with_http(tmp_path: Path) -> None:
     records.append(visit("https://names.test/text", "Survey", text))
     build_index(records, tmp_path, IndexSettings())
     assert list(counted(tmp_path).values()).count(1) == 2
+    segment = Index.open(tmp_path).segments[0]
+    without = [n for n in range(segment.documents) if segment.string("title", n).startswith("http://")]
+    assert not set(without) & set(segment.files["names"]["name_document"].tolist())
 
 
 def spread(*texts: tuple[str, str, str]) -> list[FetchRecord]:

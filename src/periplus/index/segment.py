@@ -26,6 +26,7 @@ from periplus.index.kernels.postings_scan import LOOKUP_FIELDS
 from periplus.index.kernels.term_dictionary import TermEntry
 from periplus.index.language_sets import MAX_LANGUAGE_SETS, LanguageSets
 from periplus.index.own_fields.own_fields import OwnFields
+from periplus.index.skip_entries.kernels import unpack_rows
 from periplus.index.stored_texts import StoredTexts
 from periplus.index.term_rows import TermRowCache
 from periplus.index.validation.kernels import term_checks
@@ -71,7 +72,7 @@ class Segment:
         self._postings_arrays = term_checks.SegmentArrays(
             postings.padded("stream", _READ_AHEAD),
             len(postings["positions"]),
-            postings["groups"],
+            self._groups,
             postings["wide"],
             self.documents,
             np.zeros(len(self.packed_terms.pages) // 8 + 1, np.uint8),
@@ -108,7 +109,7 @@ class Segment:
         self.live: npt.NDArray[np.uint64] = np.packbits(alive, bitorder="little").view(np.uint64)
         postings = self.files["postings"]
         columns = {name: postings[name] for name in postings_reader.STORED_ARRAYS}
-        columns["stream"] = self._postings_arrays.stream
+        columns |= {"stream": self._postings_arrays.stream, "groups": self._groups}
         static, highest = self._static_ranks
         self.postings = postings_reader.PostingsReader(
             **columns, static=static, block_static=highest, live=self.live, bitsets=self._bitsets
@@ -127,6 +128,20 @@ class Segment:
             highest = np.full(-(-self.documents // inversion.BLOCK), highest[0], np.float32)
         static.flags.writeable = highest.flags.writeable = False  # As the mapped ones are.
         return static, highest
+
+    @functools.cached_property
+    def _groups(self) -> npt.NDArray[np.uint32]:
+        """Skip entries, unpacked; up to format 2 they are stored as they are."""
+        file = self.files["postings"]
+        if "groups" in file:
+            return file["groups"]
+        count = unpack_rows(file["skips"], np.zeros((0, 3), np.uint32))
+        if count < 0:
+            raise self.damaged("postings", "skips")
+        rows = np.zeros((count, 3), np.uint32)
+        unpack_rows(file["skips"], rows)
+        rows.flags.writeable = False  # As what is mapped.
+        return rows
 
     @functools.cached_property
     def _bitsets(self) -> npt.NDArray[np.uint64]:

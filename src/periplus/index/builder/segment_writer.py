@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 _TIER_COUNT: Final = 4
-_POSTINGS_ARRAYS: Final = (*postings_reader.STORED_ARRAYS, "wide")
+_POSTINGS_ARRAYS: Final = (*postings_reader.STORED_ARRAYS, "skips", "wide")
 TEXT_BLOCK: Final = 4_096
 """Bytes of text in a block. Presenting a hit decompresses one: 12 us, where 16 kB took 22 and saved 3 to 7 % of it."""
 _COMPRESSION_LEVEL: Final = 1

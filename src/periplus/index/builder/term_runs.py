@@ -12,6 +12,7 @@ from periplus.index.builder.memory_trim import trim_heap
 from periplus.index.builder.segment_writer import Columns, write_postings_file
 from periplus.index.builder.spool import Spool
 from periplus.index.kernels import inversion, postings_format
+from periplus.index.skip_entries.kernels import MAX_ROW, pack_rows
 from periplus.settings import IndexSettings
 
 __all__ = ["split_runs", "write_runs"]
@@ -40,28 +41,36 @@ def write_runs(
     """Write the postings of all terms, given in runs; return what the term dictionary stores of each term."""
     with ExitStack() as stack:
         max_memory = settings.memory_mb * 1_000_000 // _SPILL_SHARE
-        names = "stream", "positions", "groups"
+        names = "stream", "positions", "skips"
         spools = {name: stack.enter_context(Spool(folder / f"{name}.part", max_memory)) for name in names}
+        rows = 0
         encoded: list[inversion.Postings] = []
         for tokens in runs:
             postings = inversion.allocate_postings(tokens, len(scale))
             used = inversion.build_postings(tokens, scale, settings.k1, postings)
-            encoded.append(_spool(postings, spools, used))
+            encoded.append(_spool(postings, spools, used, rows))
+            rows += used[2]
             freed = tokens.documents.nbytes + tokens.positions.nbytes
             del tokens, postings  # Free memory before the next run is sorted.
             trim_heap(freed)
         combined = _concatenate(encoded)
         arrays: Columns = {name: spool.array() for name, spool in spools.items()}
-        arrays["groups"] = arrays["groups"].view(np.uint32).reshape(-1, 3)
         write_postings_file(folder, arrays | {"plain_impact": combined.plain_impact, "wide": combined.bitset_terms})
     return combined
 
 
-def _spool(postings: inversion.Postings, spools: dict[str, Spool], used: tuple[int, int, int]) -> inversion.Postings:
-    """Append encoded postings to the spools; return the rest, with offsets moved accordingly."""
-    stream, positions, groups = spools["stream"].size, spools["positions"].size, spools["groups"].size // 12
-    for name, size in zip(spools, used, strict=True):
-        spools[name].add(getattr(postings, name)[:size].reshape(-1).view(np.uint8).data)
+def _spool(
+    postings: inversion.Postings, spools: dict[str, Spool], used: tuple[int, int, int], groups: int
+) -> inversion.Postings:
+    """Append encoded postings to the spools; return the rest, with offsets moved accordingly.
+
+    used: how much of the arrays is used; groups: skip entries of the runs before.
+    """
+    stream, positions = spools["stream"].size, spools["positions"].size
+    spools["stream"].add(postings.stream[: used[0]].data)
+    spools["positions"].add(postings.positions[: used[1]].data)
+    packed = np.empty(used[2] * MAX_ROW, np.uint8)
+    spools["skips"].add(packed[: pack_rows(postings.groups[: used[2]], packed)].copy().data)
     bitset_terms = postings.bitset_terms.copy()
     bitset_terms[:, 0] += stream
     empty = np.zeros(0, np.uint8)

@@ -76,7 +76,7 @@ class PostingsReader(NamedTuple):
     """The highest factor in each block; empty where all are 1."""
 
 
-STORED_ARRAYS = PostingsReader._fields[:4]
+STORED_ARRAYS = "stream", "positions", "plain_impact"
 """The fields that are arrays of a segment's file; the others are made when it is opened."""
 
 

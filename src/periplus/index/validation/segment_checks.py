@@ -25,7 +25,7 @@ __all__ = ["check_segment_files", "damaged_array", "open_documents"]
 _INTEGERS: Final = "|u1 <u2 <u4 <u8 |i1 <i2 <i4 <i8"
 _TYPES: Final[dict[str, dict[str, str]]] = {
     "lexicon": {"pages": "|u1", "page_start": "<i8", "page_stream": "<i8", "page_position": "<i8", "terms": "<i8"},
-    "postings": {"stream": "|u1", "positions": "|u1", "groups": "<u4", "plain_impact": "|u1", "wide": "<i8"},
+    "postings": {"stream": "|u1", "positions": "|u1", "skips": "|u1", "plain_impact": "|u1", "wide": "<i8"},
     "text": {"first": "<u4", "start": "<u8", "end": "<u4", "text": "|u1"},
     "documents": {
         **{f"{table}_start": "<i8" for table in ("url", "title", "hosts", "kinds")},
@@ -51,6 +51,8 @@ _TYPES: Final[dict[str, dict[str, str]]] = {
     "extras": {"news": "<u4", "media_document": "<u4", "media_start": "<u8", "media": "|u1"},
 }
 """The types that the arrays of each part may have."""
+_UNPACKED_POSTINGS: Final = {**_TYPES["postings"], "skips": "", "groups": "<u4"}
+"""Those of postings up to format 2."""
 _TABLE_ARRAYS: Final = ("groups", "wide", "signs")
 """Arrays of two dimensions."""
 _TABLES: Final = {"url": "", "title": "", "hosts": "host", "kinds": "kind"}
@@ -76,7 +78,7 @@ def damaged_array(file: ArrayFile, name: str) -> CorruptFile:
 def check_segment_files(files: Mapping[str, ArrayFile]) -> int:
     """Raise `CorruptFile` unless the arrays of a segment fit together; return how many documents it has."""
     for part, file in files.items():
-        _check_types(file, _TYPES[part])
+        _check_types(file, _TYPES[part] if "groups" not in file else _UNPACKED_POSTINGS)
     documents = len(files["documents"]["key"])
     for part, check in _CHECKS.items():
         if part in files:
@@ -97,6 +99,8 @@ def open_documents(folder: Path) -> ArrayFile:
 
 def _check_types(file: ArrayFile, types: Mapping[str, str]) -> None:
     for name, allowed in types.items():
+        if not allowed:
+            continue
         if name not in file:
             raise CorruptFile(
                 f"{file.path} has no array '{name}'.",
@@ -150,7 +154,8 @@ def _check_documents(file: ArrayFile, documents: int) -> None:
 
 def _check_postings(file: ArrayFile, documents: int) -> None:
     blocks = -(-documents // inversion.BLOCK)
-    _require(file, "groups", file["groups"].shape[1] == len(_GROUP_COLUMNS))
+    if "groups" in file:
+        _require(file, "groups", file["groups"].shape[1] == len(_GROUP_COLUMNS))
     # Each has a byte for every document that has it: fewer would be encoded otherwise.
     least = max(postings_format.BLOCKED_MIN_DOCUMENTS, documents // postings_format.BITSET_DENSITY)
     _require(file, "wide", file["wide"].shape[1] == 2 and len(file["wide"]) * least <= len(file["stream"]))

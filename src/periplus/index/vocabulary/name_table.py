@@ -238,6 +238,7 @@ def _title_names(
     share = np.where(titles.entry >= 0, worth / np.maximum(1.0, total[entry]), 1.0).astype(np.float32)
     bounds = titles.start.astype(np.int64)
     full = name_keys(titles.blob.tobytes(), bounds, languages).words
+    full[titles.end == titles.start[:-1]] = 0  # A URL that stands for a title is no name.
     sizes = titles.end - titles.start[:-1]
     base_data = forward_index.concatenate_texts(titles.blob, titles.start[:-1], sizes).tobytes()
     base_bounds = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
