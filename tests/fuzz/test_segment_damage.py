@@ -69,7 +69,8 @@ WORDS = [
     (f"{INDEX}/words.arrays", "complete_source", 5, (1 << 31) - 1),
     (f"{INDEX}/text.arrays", "start", 1, -1),
     (f"{INDEX}/extras.arrays", "news", 0, 1 << 31),
-    ("large/seg-000001-0000/postings.arrays", "groups", 4, (1 << 32) - 1),
+    ("large/seg-000001-0000/postings.arrays", "skips", 0, 0xFF),
+    ("large/seg-000001-0000/postings.arrays", "skips", 1, 0x7F),
     ("graph/graph.arrays", "anchor_first", 9, 1 << 32),
     ("graph/backlinks.arrays", "block_bytes", 0, -1),
 ]
