@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from index.made_pages import WORDS, random_visits
+from index.made_pages import WORDS, random_visits, visit
 from naive.engine import NaiveEngine
 from naive.phrase_documents import find_phrase_documents
 from periplus.arrays import write_arrays
@@ -158,6 +158,23 @@ def test_the_budget_is_for_pairs_of_the_most_frequent_terms(
     assert size <= 0.1 * (postings.stream.nbytes + postings.positions.nbytes)
     assert set(few["pair_key"].tolist()) < set(every["pair_key"].tolist())
     check_lists(Index.open(tmp_path).segments[0], 1)
+
+
+@pytest.mark.usefixtures("small_ones")
+def test_pairs_that_few_documents_have_of_many_are_listed_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All pages have 'sea of fog', a hundredth has 'fog sea': that list is short, and leaves most of them out."""
+    monkeypatch.setattr(pair_lists, "_BUDGET", 0.02)
+    visits = [
+        visit(f"https://sea.test/{number}", text="fog sea of fog" if number % 100 == 0 else "sea of fog")
+        for number in range(3_000)
+    ]
+    build_index(visits, tmp_path, SETTINGS)
+    segment = Index.open(tmp_path).segments[0]
+    rows, _ = find_pair_sets(segment, segment.find_terms([b"sea", b"of", b"fog"]), [(0, 1), (1, 2), (2, 0)])
+    assert rows[:2] == [-1, -1]
+    assert rows[2] >= 0
 
 
 @pytest.mark.usefixtures("small_ones")

@@ -1,12 +1,13 @@
 """Lists of the documents of frequent word pairs: written with a segment, read for phrases.
 
 A pair is two of the most frequent terms of a segment, the second right after the first in any field. All pairs of these
-terms are counted; those that take longest to find by positions are listed, until the budget is used up, also those that
-no document has. Without the file, or a pair in it, phrases are found by positions alone.
+terms are counted; those are listed whose lists spare most positions for their bytes, until the budget is used up, also
+those that no document has. Without the file, or a pair in it, phrases are found by positions alone.
 
 A build counts them in its tokens, in the order of documents; a merge, which has none, in the positions of the segment.
 """
 
+import bisect
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
@@ -189,9 +190,14 @@ def _write_lists(source: _PairSource, sizes: Numbers, chosen: Numbers) -> dict[s
 
 
 def _choose_pairs(entries: Numbers, sizes: Numbers, budget: int) -> Numbers:
-    """Return which pairs are listed, ascending: those whose terms have most documents in common, within the budget."""
+    """Return which pairs are listed, ascending: within the budget, those that spare most positions for their bytes.
+
+    That are not those that are most frequent: of the documents with 'of' and 'the' most have the pair, and few are left
+    out by it; of those with 'be' and 'or' hardly any has it, and its list is short.
+    """
     frequency = entries[:, ENTRY_FREQUENCY].astype(np.float64)
-    order = np.argsort(-np.outer(frequency, frequency).ravel(), kind="stable")
+    common = np.outer(frequency, frequency).ravel()  # As many documents have both, but for a factor.
+    order = np.argsort(-common / (sizes + _PAIR_BYTES), kind="stable")
     bytes_used = np.cumsum(sizes[order] + _PAIR_BYTES)
     return np.sort(order[bytes_used <= budget])
 
@@ -208,14 +214,14 @@ def find_pair_sets(
     if file is None:
         return rows, np.zeros((0, 1), np.uint64)
     bitset_rows = entries[:, ENTRY_BITSET_ROW].tolist()
-    keys, start = file["pair_key"], file["list_start"]
+    keys, start = memoryview(file["pair_key"]), file["list_start"]
     found: dict[int, int] = {}
     for number, (one, other) in enumerate(pairs):
         key = bitset_rows[one] << _ROW_BITS | bitset_rows[other]
         if key < 0:  # One of them is not frequent, or not there.
             continue
-        at = int(np.searchsorted(keys, np.uint32(key)))
-        if at < len(keys) and int(keys[at]) == key:
+        at = bisect.bisect_left(keys, key)
+        if at < len(keys) and keys[at] == key:
             rows[number] = found.setdefault(at, len(found))
     sets = np.zeros((len(found), len(segment.live) if found else 1), np.uint64)
     for at, row in found.items():
