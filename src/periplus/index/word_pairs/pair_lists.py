@@ -1,8 +1,8 @@
 """Lists of the documents of frequent word pairs: written with a segment, read for phrases.
 
 A pair is two of the most frequent terms of a segment, the second right after the first in any field. All pairs of these
-terms are counted; those are listed whose lists spare most positions for their bytes, until the budget is used up, also
-those that no document has. Without the file, or a pair in it, phrases are found by positions alone.
+terms are counted; those are listed whose lists spare most for their bytes, until the budget is used up, also those that
+no document has. Without the file, or a pair in it, phrases are found by positions alone.
 
 A build counts them in its tokens, in the order of documents; a merge, which has none, in the positions of the segment.
 """
@@ -106,7 +106,7 @@ def write_word_pairs(folder: Path, documents: int) -> bool:
         return False
     segment = Segment(folder, verify=False)
     positions = _SegmentPositions(segment, _most_frequent(segment))
-    return _write(folder, positions, segment.postings.stream.nbytes + segment.postings.positions.nbytes)
+    return _write(folder, positions, documents, segment.postings.stream.nbytes + segment.postings.positions.nbytes)
 
 
 def write_token_pairs(
@@ -126,14 +126,15 @@ def write_token_pairs(
     numbers = np.full(len(postings.frequency) + 1, -1, np.int8)  # The last is that of words without a term.
     numbers[most] = np.arange(len(most), dtype=np.int8)
     size = sum(int(end[-1]) if len(end) else 0 for end in (postings.stream_end, postings.position_end))
-    return _write(folder, _BuildTokens(entries, texts, numbers[term_of_word]), size)
+    return _write(folder, _BuildTokens(entries, texts, numbers[term_of_word]), len(texts.begin), size)
 
 
-def _write(folder: Path, source: _PairSource, size: int) -> bool:
+def _write(folder: Path, source: _PairSource, documents: int, size: int) -> bool:
     """Write the file of a segment with so many bytes of postings and positions, unless there is no room for that."""
     try:
         sizes = _measure_lists(source)
-        arrays = _write_lists(source, sizes, _choose_pairs(source.entries, sizes, int(_BUDGET * size)))
+        chosen = _choose_pairs(source.entries, documents, sizes, int(_BUDGET * size))
+        arrays = _write_lists(source, sizes, chosen)
     except OverflowError:
         return False
     write_arrays(folder / "word_pairs.arrays", "word_pairs", arrays, format=SEGMENT_FORMAT)
@@ -189,17 +190,18 @@ def _write_lists(source: _PairSource, sizes: Numbers, chosen: Numbers) -> dict[s
     return {"pair_key": _pair_keys(source.entries)[chosen], "list_start": start, "lists": lists}
 
 
-def _choose_pairs(entries: Numbers, sizes: Numbers, budget: int) -> Numbers:
-    """Return which pairs are listed, ascending: within the budget, those that spare most positions for their bytes.
+def _choose_pairs(entries: Numbers, documents: int, sizes: Numbers, budget: int) -> Numbers:
+    """Return which pairs are listed, ascending: within the budget, those that spare most for their bytes.
 
-    That are not those that are most frequent: of the documents with 'of' and 'the' most have the pair, and few are left
-    out by it; of those with 'be' and 'or' hardly any has it, and its list is short.
+    A list spares the positions of the documents that have both terms and not the pair. Of those with 'of' and 'the'
+    most have it, of those with 'be' and 'or' hardly any. By the root of the bytes: long lists are of pairs that are
+    asked for more often, and of the slowest phrases.
     """
     frequency = entries[:, ENTRY_FREQUENCY].astype(np.float64)
-    common = np.outer(frequency, frequency).ravel()  # As many documents have both, but for a factor.
-    order = np.argsort(-common / (sizes + _PAIR_BYTES), kind="stable")
-    bytes_used = np.cumsum(sizes[order] + _PAIR_BYTES)
-    return np.sort(order[bytes_used <= budget])
+    both = np.outer(frequency, frequency).ravel() / max(1, documents)
+    needed = sizes + _PAIR_BYTES
+    order = np.argsort(-np.maximum(both - sizes, 0) / np.sqrt(needed), kind="stable")
+    return np.sort(order[np.cumsum(needed[order]) <= budget])
 
 
 def find_pair_sets(
