@@ -1,14 +1,29 @@
 """Mixed programs over words with several forms: matched by sets of documents, compared with one document at a time."""
 
 import random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pytest
+from numba import njit
 
 from periplus.hashing import fingerprint_text
 from periplus.index import Index, build_index
-from periplus.query import QueryPlan, Scoring, find_candidates, parse_query, plan_query
+from periplus.index.kernels.postings_reader import get_postings
+from periplus.query import (
+    QueryPlan,
+    Scoring,
+    ScratchPool,
+    find_candidates,
+    parse_query,
+    plan_query,
+    plan_segment,
+)
 from periplus.query.kernels import match
+from periplus.query.kernels.block_bounds import SLACK, bound_of
+from periplus.query.kernels.block_finder import find_blocks
+from periplus.query.kernels.plan import get_plan, get_scratch
 from periplus.records import FetchRecord, Outcome, Page
 from periplus.settings import IndexSettings
 from periplus.text import LANGUAGES, language_number, split_text, terms_of
@@ -121,3 +136,42 @@ def test_words_have_forms_that_count_in_some_documents(index: Index) -> None:
     plan = plan_query(index, tree, Scoring())
     assert len(plan.leaves) > 2
     assert any(leaf.languages for leaf in plan.leaves)
+
+
+def block_bounds(index: Index, plan: QueryPlan) -> tuple[list[int], npt.NDArray[np.float32], list[float]]:
+    """Return the blocks that can match, by block the bound of all scores, and the sum of the bounds of its leaves."""
+    segment, desk = index.segments[0], ScratchPool()
+    laid_out = plan_segment(segment, plan)
+    scratch = desk.get(len(segment.live), laid_out, 1)
+
+    def find(lists_at: Any, plan_at: Any, desk_at: Any, sums: Any) -> Any:
+        lists, own, arrays = get_postings(lists_at), get_plan(plan_at), get_scratch(desk_at)
+        count = find_blocks(lists, own, arrays)
+        for n in range(count):
+            block = arrays.order[0, n]
+            for leaf in range(len(own.leaves)):
+                if (arrays.have[block] >> np.uint64(leaf)) & np.uint64(1):
+                    sums[block] += bound_of(lists, own, arrays, leaf, block)
+        return count
+
+    run: Any = njit(find)
+    sums = np.zeros(len(segment.live))
+    count = run(segment.pinned_postings.addresses, laid_out.addresses, scratch.addresses, sums)
+    arrays = scratch.arrays
+    return arrays.order[0, :count].tolist(), arrays.bound[: len(segment.live)].copy(), sums.tolist()
+
+
+def test_no_score_exceeds_the_bound_of_its_block_and_that_is_not_the_sum_of_all_forms(index: Index) -> None:
+    lower = 0
+    for words in QUERIES:
+        tree = parse_query(words).tree
+        assert tree is not None
+        plan = plan_query(index, tree, Scoring())
+        blocks, bound, sums = block_bounds(index, plan)
+        every = find_candidates(index, plan, 2_500)
+        for document, score in zip(every.documents.tolist(), every.scores.tolist(), strict=True):
+            assert document >> 6 in blocks
+            assert score <= bound[document >> 6] * SLACK
+        assert all(bound[block] <= sums[block] * SLACK for block in blocks)
+        lower += sum(bound[block] < 0.9 * sums[block] for block in blocks)
+    assert lower > 50

@@ -73,17 +73,18 @@ def describe_plan(prepared: QueryPlan) -> str:
 
 def find_candidates(index: Index, prepared: QueryPlan, k: int, budget: QueryBudget | None = None) -> Candidates:
     """Return the `k` best documents of the index; what is not matched within the budget is left out."""
-    budget, rules = budget or QueryBudget(), prepared.rules
+    budget, rules, most = budget or QueryBudget(), prepared.rules, max(1, k)
     found: list[match.MatchResult] = []
     for segment in index.segments:
-        given = given_sets(segment, prepared.filters, budget)
+        given = given_sets(segment, prepared.filters, budget) if prepared.filters else _NO_SETS
         lists = segment.pinned_postings if rules is None else rules.postings(segment, budget.late)
         if given is None or lists is None or (found and budget.late()):
             break
-        plan = plan_segment(segment, prepared, given)
-        scratch = _SCRATCH.get(len(segment.live), plan, max(1, k))
-        limit = max(1, budget.work_left)
-        found.append(match.match(lists, plan, scratch, max(1, k), _COUNT_BLOCKS, budget.late, limit))
+        plan = plan_segment(segment, prepared, given, _DESK)
+        scratch = _DESK.get(len(segment.live), plan, most)
+        found.append(match.match(lists, plan, scratch, most, _COUNT_BLOCKS, budget.late, max(1, budget.work_left)))
+    if len(found) == len(index.segments) == 1:
+        return _only(found[0], k)
     whole = len(found) == len(index.segments) and all(part.whole for part in found)
     return _merge(found, k, partial=not whole)
 
@@ -95,12 +96,16 @@ def restrict_plan(plan: QueryPlan, key: int) -> QueryPlan:
     return plan._replace(filters=(*plan.filters, only), program=program)
 
 
+def _only(found: match.MatchResult, k: int) -> Candidates:
+    """Return the results of the only segment, which are in order."""
+    documents, scores, total, exact, whole = found
+    if k < len(documents):
+        documents, scores = documents[:k], scores[:k]
+    return Candidates(np.zeros(len(documents), np.int32), documents, scores, round(total), exact and whole, not whole)
+
+
 def _merge(found: list[match.MatchResult], k: int, *, partial: bool) -> Candidates:
     """Put the results of all segments in one order: score, then segment, then document."""
-    if len(found) == 1:  # These are in order.
-        only = found[0]
-        segments, exact = np.zeros(len(only.documents), np.int32), only.exact and not partial
-        return Candidates(segments[:k], only.documents[:k], only.scores[:k], round(only.total), exact, partial)
     segments = np.concatenate([np.full(len(f.documents), n, np.int32) for n, f in enumerate(found)] or [_NO_INTS])
     documents = np.concatenate([f.documents for f in found] or [_NO_INTS])
     scores = np.concatenate([f.scores for f in found] or [np.zeros(0, np.float32)])
@@ -125,101 +130,13 @@ class SegmentPlan(NamedTuple):
     """The arrays whose addresses these are."""
 
 
-def plan_segment(segment: Segment, prepared: QueryPlan, given: npt.NDArray[np.uint64] | None = None) -> SegmentPlan:
-    """Find the query's terms in one segment and lay the program out as arrays.
-
-    given: the sets of its filters, where they have been made.
-    """
-    if given is None:
-        given = given_sets(segment, prepared.filters)
-        assert given is not None
-    leaves, program, phrases = prepared.leaves, prepared.program, prepared.phrases
-    rows, sets = _find_sets(segment, prepared, given)
-    # One array for all tables of 32-bit numbers: each would take longer to make than to fill.
-    tables: list[int] = []
-    for _, _, group, fields, languages in leaves:
-        tables += (fields, group, rows[languages])
-    tables.extend(itertools.chain.from_iterable(program))
-    words = 0
-    for phrase in phrases:
-        tables += (words, words + len(phrase.leaves), phrase.reach, phrase.fields)
-        words += len(phrase.leaves)
-    places = prepared.leaf_places(segment)
-    pair_rows, pairs = _find_pairs(segment, prepared, places)
-    for phrase in phrases:
-        for offset, leaf in enumerate(phrase.leaves):
-            tables += (leaf, offset, pair_rows.pop(0) if pair_rows else -1)
-    weights = [leaf.weight for leaf in leaves]
-    weights += (prepared.scoring.static_weight, prepared.bonus)
-    sizes = (len(leaves), len(program), len(phrases), words, prepared.groups)
-    held = (
-        places,
-        sets,
-        np.array(tables, np.int32),
-        np.empty(plan_layout.room_for(len(leaves), len(program), words), np.int64),
-        pairs,
-    )
-    fixed = np.array(weights, np.float64), EVERYWHERE, bool(prepared.synonyms)
-    plan_layout.lay_out(*held[:3], sizes, *fixed, *held[3:])
-    return SegmentPlan(held[3][: plan_layout.ADDRESSES], len(leaves), len(program), len(phrases), held)
-
-
-def _find_pairs(
-    segment: Segment, prepared: QueryPlan, places: npt.NDArray[np.int64]
-) -> tuple[list[int], npt.NDArray[np.uint64]]:
-    """Return the rows of the sets of word pairs, by word of a phrase: of it and the next, -1 for none; and the sets."""
-    if not prepared.phrases or "word_pairs" not in segment.files:
-        return [], _NO_SETS
-    numbers: list[int] = []
-    pairs: list[tuple[int, int]] = []
-    for phrase in prepared.phrases:
-        follows = phrase.reach == 0 and phrase.fields == EVERYWHERE
-        for pair in itertools.pairwise(phrase.leaves) if follows else ():
-            numbers.append(len(pairs))
-            pairs.append(pair)
-        numbers += [-1] * (1 if follows else len(phrase.leaves))
-    rows, sets = find_pair_sets(segment, places, pairs)
-    return [rows[number] if number >= 0 else -1 for number in numbers], sets
-
-
-def _find_sets(
-    segment: Segment, prepared: QueryPlan, given: npt.NDArray[np.uint64]
-) -> tuple[dict[Restriction | None, int], npt.NDArray[np.uint64]]:
-    """Return the rows of the sets of documents that leaves count in, -1 for all documents, and all sets.
-
-    given: the sets of filters, which come first.
-    """
-    rows: dict[Restriction | None, int] = dict.fromkeys([leaf.languages for leaf in prepared.leaves], -1)
-    pages = [restriction for restriction in rows if restriction is not None]
-    languages = [restriction for restriction in pages if isinstance(restriction, frozenset)]
-    if pages and len(languages) == len(pages) and not len(given):
-        given, found = segment.language_sets.rows(languages)
-        rows |= zip(languages, found, strict=True)
-    elif pages:
-        rows |= zip(pages, range(len(given), len(given) + len(pages)), strict=True)
-        given = np.concatenate([given, *(restricted_blocks(segment, part)[np.newaxis] for part in pages)])
-    return rows, given
-
-
-def _shape(prepared: QueryPlan) -> int:
-    """Return the shape of the program: any of its leaves, all of them, one phrase, or mixed."""
-    restricted = any(leaf.languages is not None for leaf in prepared.leaves)
-    if prepared.synonyms:  # Some leaves are no part of it: they score, and match nothing.
-        return match.MIXED
-    used = {operation for operation, _ in prepared.program}
-    if used <= {match.LEAF, match.AND}:
-        return match.EVERY
-    if used <= {match.LEAF, match.OR}:
-        return match.SOME
-    return match.QUOTE if used == {match.PHRASE} and not restricted else match.MIXED
-
-
 class ScratchPool(threading.local):
     """A desk for each thread, as large as its queries have needed so far."""
 
     def __init__(self) -> None:
         self._room = (1, 1, 1, False, 1)
         self._scratch = pointers.pin(match.make_scratch(*self._room))
+        self._plan = np.empty(1 << 9, np.int64)
 
     def get(self, blocks: int, plan: SegmentPlan, best: int) -> pointers.PinnedArrays[match.Scratch]:
         """Return scratch arrays that are large enough."""
@@ -238,5 +155,91 @@ class ScratchPool(threading.local):
             self._scratch = pointers.pin(match.make_scratch(*self._room))
         return self._scratch
 
+    def room_for_plan(self, size: int) -> npt.NDArray[np.int64]:
+        """Return room for a plan, until the next is asked for."""
+        if size > len(self._plan):
+            self._plan = np.empty(2 * size, np.int64)
+        return self._plan
 
-_SCRATCH = ScratchPool()
+
+_DESK = ScratchPool()
+"""Where the queries of a thread are matched, one after the other."""
+
+
+def plan_segment(
+    segment: Segment,
+    prepared: QueryPlan,
+    given: npt.NDArray[np.uint64] | None = None,
+    desk: ScratchPool | None = None,
+) -> SegmentPlan:
+    """Find the query's terms in one segment and lay the program out as arrays.
+
+    given: the sets of its filters, where they have been made; desk: where it is laid out, until the next plan is; by
+    default in an array of its own.
+    """
+    if given is None:
+        given = given_sets(segment, prepared.filters)
+        assert given is not None
+    packed = prepared.packed()
+    places, sets, rows = prepared.leaf_places(segment), given, _NO_INTS
+    if packed.restricted:
+        sets, rows = _find_sets(segment, prepared, given)
+    room = desk.room_for_plan(packed.room) if desk else np.empty(packed.room, np.int64)
+    pairs = _NO_SETS
+    if plan_layout.lay_out(packed.numbers, places, rows, sets, pairs, room):
+        pair_rows, pairs = _find_pairs(segment, prepared, places)
+        if len(pairs):
+            own = rows[: packed.leaves] if len(rows) else np.full(packed.leaves, -1, np.int32)
+            rows = np.concatenate((own, pair_rows))
+            plan_layout.lay_out(packed.numbers, places, rows, sets, pairs, room)
+    return SegmentPlan(room, packed.leaves, packed.steps, packed.phrases, (packed.numbers, places, rows, sets, pairs))
+
+
+def _find_pairs(
+    segment: Segment, prepared: QueryPlan, places: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint64]]:
+    """Return the rows of the sets of word pairs, by word of a phrase: of it and the next, -1 for none; and the sets."""
+    numbers: list[int] = []
+    pairs: list[tuple[int, int]] = []
+    for phrase in prepared.phrases:
+        follows = phrase.reach == 0 and phrase.fields == EVERYWHERE
+        for pair in itertools.pairwise(phrase.leaves) if follows else ():
+            numbers.append(len(pairs))
+            pairs.append(pair)
+        numbers += [-1] * (1 if follows else len(phrase.leaves))
+    rows, sets = find_pair_sets(segment, places, pairs)
+    return np.array([rows[number] if number >= 0 else -1 for number in numbers], np.int32), sets
+
+
+def _find_sets(
+    segment: Segment, prepared: QueryPlan, given: npt.NDArray[np.uint64]
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32]]:
+    """Return all sets of documents, those of filters first, and by leaf the row of the one that it counts in, -1 for
+    all documents; then, by word of a phrase, -1.
+
+    given: the sets of filters.
+    """
+    rows: dict[Restriction | None, int] = dict.fromkeys([leaf.languages for leaf in prepared.leaves], -1)
+    pages = [restriction for restriction in rows if restriction is not None]
+    languages = [restriction for restriction in pages if isinstance(restriction, frozenset)]
+    if pages and len(languages) == len(pages) and not len(given):
+        given, found = segment.language_sets.rows(languages)
+        rows |= zip(languages, found, strict=True)
+    elif pages:
+        rows |= zip(pages, range(len(given), len(given) + len(pages)), strict=True)
+        given = np.stack([*given, *(restricted_blocks(segment, part) for part in pages)])
+    words = sum(len(phrase.leaves) for phrase in prepared.phrases)
+    return given, np.array([rows[leaf.languages] for leaf in prepared.leaves] + [-1] * words, np.int32)
+
+
+def _shape(prepared: QueryPlan) -> int:
+    """Return the shape of the program: any of its leaves, all of them, one phrase, or mixed."""
+    restricted = any(leaf.languages is not None for leaf in prepared.leaves)
+    if prepared.synonyms:  # Some leaves are no part of it: they score, and match nothing.
+        return match.MIXED
+    used = {operation for operation, _ in prepared.program}
+    if used <= {match.LEAF, match.AND}:
+        return match.EVERY
+    if used <= {match.LEAF, match.OR}:
+        return match.SOME
+    return match.QUOTE if used == {match.PHRASE} and not restricted else match.MIXED

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.index import Index, NamedDocument, Segment, discount_titles
+from periplus.query.exchange.packed_plan import PackedPlan, pack_plan
 from periplus.query.fixed_phrases import FixedPair, fixed_pairs
 from periplus.query.forms.term_forms import Restriction, excluded_terms
 from periplus.query.query_tree import EVERYWHERE, Filter
@@ -168,6 +169,14 @@ class QueryPlan(NamedTuple):
         restrictions = self.tables().restrictions
         return excluded_terms(segment, documents, restrictions) if restrictions else _ALL_COUNT
 
+    def packed(self) -> PackedPlan:
+        """Return the plan as numbers: made once, when it is prepared."""
+        held = self.lookup.packed
+        if held is None or held[0] is not self.leaves or held[1] is not self.program:
+            held = self.lookup.packed = (self.leaves, self.program, pack_plan(self))
+        packed: PackedPlan = held[2]
+        return packed
+
     def leaf_places(self, segment: Segment) -> TermRows:
         """Return the dictionary rows of the terms of all `leaves` in a segment."""
-        return self.lookup.places(segment, tuple([leaf.term for leaf in self.leaves]), self.tables().terms)
+        return self.lookup.places(segment, self.packed().terms, self.tables().terms)

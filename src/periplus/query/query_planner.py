@@ -64,7 +64,7 @@ def plan_query(
     leaves = tuple([leaf if groups or leaf.group < 0 else leaf._replace(group=-1) for leaf in compiler.leaves])
     name = tuple(tree.words) if isinstance(tree, BagOfWords) and not typed else ()
     named = select_named(index, name, verbatim=verbatim)
-    return QueryPlan(
+    plan = QueryPlan(
         tuple(compiler.words),
         leaves,
         groups,
@@ -80,6 +80,9 @@ def plan_query(
         verbatim=verbatim,
         named=discount_titles(index, named, name) if isinstance(index, Index) else named,
     )
+    if isinstance(index, Index):
+        plan.packed()
+    return plan
 
 
 class _Compiler:

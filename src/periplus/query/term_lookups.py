@@ -46,6 +46,8 @@ class TermLookup:
         self._places: dict[tuple[int, tuple[bytes, ...]], TermRows] = {}
         self.held: tuple[object, Any] | None = None
         """What a plan keeps beside the places of its terms, and what it was made of."""
+        self.packed: tuple[object, object, Any] | None = None
+        """The same of the plan as numbers."""
 
     @property
     def words(self) -> SpellingDictionary:

@@ -44,7 +44,7 @@ def offer(
     """
     full = all_words(plan, scratch.sets) if plan.groups > 0 else np.uint64(0)
     static, bonus = np.float32(plan.static_weight), np.float32(plan.bonus)
-    best_scores, best = scratch.scores[BLOCK : BLOCK + k], scratch.best[0, :k]
+    best_scores, best = scratch.scores[BLOCK : BLOCK + k], scratch.best[:k]
     while matched:
         offset = lowest_bit(matched)
         matched &= matched - _ONE
@@ -62,11 +62,10 @@ def offer(
 
 @njit(cache=True, nogil=True, forceinline=True)
 def put_in_order(scratch: Scratch, kept: int) -> None:  # pragma: no cover - compiled
-    """Sort the best, and write their scores down beside them.
+    """Sort the best, and their scores.
 
     Parameters
         scratch: has the heap
         kept: how many it has
     """
-    sort_best_first(scratch.scores[BLOCK:], scratch.best[0], kept)
-    scratch.best[1].view(np.float32)[:kept] = scratch.scores[BLOCK : BLOCK + kept]
+    sort_best_first(scratch.scores[BLOCK:], scratch.best, kept)

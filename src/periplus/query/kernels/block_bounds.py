@@ -35,7 +35,6 @@ from periplus.query.kernels.plan import LEAF_DOCUMENTS, Plan, Scratch, place_of_
 __all__ = [
     "LEAP",
     "SLACK",
-    "add_listed",
     "add_middling",
     "add_sparse",
     "add_within",
@@ -183,46 +182,6 @@ def add_within(
             scratch.bound[block] += scratch.level[leaf, head >> np.uint8(4)]
             scratch.have[block] |= bit
             scratch.entry[leaf, block] = n
-
-
-@njit(cache=True, nogil=True)
-def add_listed(
-    lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int, listed: int
-) -> None:  # pragma: no cover - compiled
-    """Add the bounds of a term to those of the blocks listed that have it.
-
-    Parameters
-        lists, plan, scratch: the segment, the query, and its arrays, which have the list
-        leaf: number of a leaf that is not sparse
-        listed: how many blocks are listed
-    """
-    bound, have, found, bit = scratch.bound, scratch.have, scratch.order[0], _ONE << np.uint64(leaf)
-    begin, number = plan.place[leaf, ENTRY_BEGIN] + 2, plan.place[leaf, ENTRY_HEADERS]
-    first, row = plan.place[leaf, ENTRY_FIRST_GROUP], plan.place[leaf, ENTRY_BITSET_ROW]
-    within, shift = plan.leaves[leaf, LEAF_DOCUMENTS], group_shift(plan.place[leaf, ENTRY_ENCODING])
-    groups = group_count(number, plan.place[leaf, ENTRY_ENCODING])
-    group, n, here, head = np.int64(0), np.int64(0), np.int64(-1), np.int64(SKIP_STEP)
-    for i in range(listed):
-        block = np.int64(found[i])
-        documents = lists.bitsets[row, block] if row >= 0 else ~np.uint64(0)
-        if within >= 0:
-            documents &= plan.given[within, block]
-        if documents == 0:
-            continue
-        jump = group
-        while jump + 1 < groups and np.int64(lists.groups[first + jump + 1, GROUP_BLOCK]) <= block:
-            jump += 1
-        if jump > group and here < block:
-            group, n, head = jump, jump << shift, np.int64(SKIP_STEP)
-            here = np.int64(lists.groups[first + jump, GROUP_BLOCK]) - 1
-        while here < block and n < number:
-            head = np.int64(lists.stream[begin + n])
-            here += (head & 15) + (head & 15 != SKIP_STEP)
-            n += 1
-        if here == block and head & 15 != SKIP_STEP:
-            bound[block] += scratch.level[leaf, head >> 4]
-            have[block] |= bit
-            scratch.entry[leaf, block] = n - 1
 
 
 @njit(cache=True, nogil=True)

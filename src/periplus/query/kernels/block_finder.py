@@ -1,14 +1,16 @@
 """The first half of matching: which blocks can hold a match, and what no score in each of them can exceed."""
 
+from typing import Any
+
 import numpy as np
 
 from periplus.accel import njit
+from periplus.accel.bit_ops import lowest_bit, popcount
 from periplus.index.kernels.postings_format import SPARSE
 from periplus.index.kernels.postings_reader import PostingsReader
 from periplus.index.kernels.term_dictionary import ENTRY_ENCODING, ENTRY_HEADERS
 from periplus.query.kernels.block_bounds import (
     LEAP,
-    add_listed,
     add_middling,
     add_sparse,
     add_within,
@@ -17,6 +19,7 @@ from periplus.query.kernels.block_bounds import (
     unpack_sparse,
 )
 from periplus.query.kernels.plan import ALL, GIVEN, LEAF_DOCUMENTS, LEAF_GROUP, Plan, Scratch
+from periplus.query.kernels.word_bounds import add_form, add_listed, begin_word
 
 __all__ = ["find_blocks"]
 
@@ -38,6 +41,16 @@ def _add(lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int) -> None
 
 
 @njit(cache=True, nogil=True)
+def _has_forms(plan: Plan, leaves: Any) -> bool:  # pragma: no cover - compiled
+    """Return whether some leaves, as a mask, are forms of a word of which some count in some documents only."""
+    restricted, left = False, leaves
+    while left:
+        restricted |= plan.leaves[lowest_bit(left), LEAF_DOCUMENTS] >= 0
+        left &= left - _ONE
+    return restricted and popcount(leaves) > 1
+
+
+@njit(cache=True, nogil=True)
 def _meet_clauses(lists: PostingsReader, plan: Plan, scratch: Scratch) -> int:  # pragma: no cover - compiled
     """List the blocks that have a leaf of each clause, with the bounds of all leaves; count them.
 
@@ -47,6 +60,9 @@ def _meet_clauses(lists: PostingsReader, plan: Plan, scratch: Scratch) -> int:  
     listed = np.int64(len(lists.live))
     for number in range(len(plan.clauses) + 1):  # In the end, leaves of no clause.
         clause = plan.clauses[number] if number < len(plan.clauses) else ~np.uint64(0)
+        shared = number < len(plan.clauses) and _has_forms(plan, clause & ~added)
+        if shared:
+            begin_word(scratch, len(lists.live))
         for i in range(len(plan.order)):
             leaf = plan.order[i]
             bit = _ONE << np.uint64(leaf)
@@ -56,7 +72,9 @@ def _meet_clauses(lists: PostingsReader, plan: Plan, scratch: Scratch) -> int:  
             few = number > 0 and listed * LEAP < plan.place[leaf, ENTRY_HEADERS]
             if few and plan.place[leaf, ENTRY_ENCODING] != SPARSE:
                 set_levels(lists, plan, scratch, leaf)
-                add_listed(lists, plan, scratch, leaf, listed)
+                add_listed(lists, plan, scratch, leaf, listed, shared)
+            elif shared:
+                add_form(lists, plan, scratch, leaf)
             else:
                 _add(lists, plan, scratch, leaf)
         if number == len(plan.clauses):
@@ -73,11 +91,35 @@ def _meet_clauses(lists: PostingsReader, plan: Plan, scratch: Scratch) -> int:  
 
 
 @njit(cache=True, nogil=True)
+def _add_words(lists: PostingsReader, plan: Plan, scratch: Scratch) -> None:  # pragma: no cover - compiled
+    """Add the bounds of all leaves, those of the forms of a word together.
+
+    Forms have the weight of their word. Other leaves that have it, too, are no harm: they are compared in vain.
+    """
+    added = np.uint64(0)
+    for i in range(len(plan.order)):
+        leaf, forms = plan.order[i], np.uint64(0)
+        if (added >> np.uint64(leaf)) & _ONE:
+            continue
+        for other in range(len(plan.order)):
+            forms |= np.uint64(plan.weight[other] == plan.weight[leaf]) << np.uint64(other)
+        shared = _has_forms(plan, forms)
+        if shared:
+            begin_word(scratch, len(lists.live))
+        added |= forms
+        while forms:
+            if shared:
+                add_form(lists, plan, scratch, lowest_bit(forms))
+            else:
+                _add(lists, plan, scratch, lowest_bit(forms))
+            forms &= forms - _ONE
+
+
+@njit(cache=True, nogil=True)
 def _unite(lists: PostingsReader, plan: Plan, scratch: Scratch) -> int:  # pragma: no cover - compiled
     """List the blocks that have any leaf (all blocks, where the program needs none), with their bounds; count them."""
     have, found = scratch.have, scratch.order[0]
-    for i in range(len(plan.order)):
-        _add(lists, plan, scratch, plan.order[i])
+    _add_words(lists, plan, scratch)
     everything = False
     for step in range(len(plan.program)):
         everything |= plan.program[step, 0] in (ALL, GIVEN)

@@ -92,22 +92,12 @@ class LaidOutPlan(Protocol):
 class MatchResult(NamedTuple):
     """What `match` gives: documents best first, with scores, and how many there are in all."""
 
-    best: npt.NDArray[np.int32]
-    """Documents; and in a second row the bits of their scores."""
+    documents: npt.NDArray[np.int32]
+    scores: npt.NDArray[np.float32]
     total: float
     exact: bool
     whole: bool = True
     """Whether all was looked at."""
-
-    @property
-    def documents(self) -> npt.NDArray[np.int32]:
-        """The best documents."""
-        return self.best[0]
-
-    @property
-    def scores(self) -> npt.NDArray[np.float32]:
-        """Their scores."""
-        return self.best[1].view(np.float32)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -169,6 +159,8 @@ def find_matching(
             possible = (
                 run_program(lists, plan, scratch, block, possible, least, True) if plan.shape >= QUOTE else possible
             )
+            if early and not scores and plan.simple == EVERY_DOCUMENT:  # Only counted: nothing else is to be read.
+                break
         elif possible:
             possible = open_block(lists, plan, scratch, block, possible, least)
     return possible, possible
@@ -176,22 +168,23 @@ def find_matching(
 
 @njit(cache=True, nogil=True)
 def match_best(
-    lists_at: Any, plan_at: Any, desk_at: Any, k: int, count_blocks: int, most: int
-) -> tuple[int, float, bool, bool]:  # pragma: no cover - compiled
+    lists_at: Any, plan_at: Any, desk_at: Any, k: int, count_blocks: int, most: int, limit: int
+) -> tuple[int, float, bool, bool, int]:  # pragma: no cover - compiled
     """Leave the `k` best documents in the desk; give how many there are, how many match in all, whether that is exact,
-    and whether it was all: after `most` work units it stops, and another call goes on; below 0 is a new query.
+    and whether it was all, and the work units so far: after `most` it stops, and another call goes on; below 0 is a new
+    query. After `limit` of them in all, documents are left out.
 
     The first `count_blocks` blocks are counted while they are scored; of all others up to as many, by sampling if
     there are more. With 0 nothing is counted that need not be looked at for the best: a lower bound. `scratch.progress`
     has, between calls: phase + 1, the next block of the phase, its blocks (-1: not chosen yet), blocks that can match,
     and kept, total, skipped, counted, step and blocks counted whole so far; then the work units so far, over all calls,
-    and how many there may be, which the caller sets.
+    and how many there may be.
     """
     lists, plan, scratch = get_postings(lists_at), get_plan(plan_at), get_scratch(desk_at)
     progress = scratch.progress
     if most < 0:
         most = -most
-        progress[:WORK_LIMIT] = 0
+        progress[:WORK_LIMIT], progress[WORK_LIMIT] = 0, limit
         progress[0], progress[2], progress[8] = 1, -1, 1
         progress[3] = find_blocks(lists, plan, scratch)
         scratch.spots[:, 4] = scratch.spots[:, 6] = -1
@@ -238,8 +231,9 @@ def match_best(
         progress[4], progress[5], progress[6], progress[7], progress[8] = kept, total, skipped, counted, step
         progress[9] = whole
     if choosy:
-        return kept, float(total), kept < k, done
-    return kept, total + counted * (skipped / ((skipped + step - 1) // step)) if skipped else total, step == 1, done
+        return kept, float(total), kept < k, done, progress[WORK]
+    whole_total = total + counted * (skipped / ((skipped + step - 1) // step)) if skipped else float(total)
+    return kept, whole_total, step == 1, done, progress[WORK]
 
 
 @njit(cache=True, nogil=True)
@@ -262,22 +256,21 @@ def match(
 
     late: called with the work units of each turn; returns whether to stop early. most_work: units after which it ends.
     """
-    progress, charged = scratch.arrays.progress, 0
-    progress[WORK_LIMIT] = most_work
-    kept, total, exact, done = match_best(lists.addresses, plan.addresses, scratch.addresses, k, count_blocks, -TURN)
-    while True:
-        work = int(progress[WORK])
-        stop, charged = late(work - charged), work
-        if done:
-            break
+    places = lists.addresses, plan.addresses, scratch.addresses
+    kept, total, exact, done, work = match_best(*places, k, count_blocks, -TURN, most_work)
+    stop = late(work)
+    while not done:
         if stop or work >= most_work:
             _break_off(scratch.addresses)
             exact = False
             break
-        kept, total, exact, done = match_best(lists.addresses, plan.addresses, scratch.addresses, k, count_blocks, TURN)
+        charged = work
+        kept, total, exact, done, work = match_best(*places, k, count_blocks, TURN, most_work)
+        stop = late(work - charged)
     # Without further work a phrase is not looked for: what a block gave then is not all of it.
-    whole = done and charged <= most_work
-    return MatchResult(scratch.arrays.best[:, :kept].copy(), total, exact and whole, whole)
+    whole = done and work <= most_work
+    best = scratch.arrays
+    return MatchResult(best.best[:kept].copy(), best.scores[BLOCK : BLOCK + kept].copy(), total, exact and whole, whole)
 
 
 def warm() -> None:

@@ -6,10 +6,11 @@ import numpy as np
 
 from periplus.accel import njit
 from periplus.index.kernels.inversion import FIELD_SHIFT
-from periplus.index.kernels.positions import keep_followed, read_positions, skip_positions
+from periplus.index.kernels.positions import keep_followed, read_positions
 from periplus.index.kernels.postings_format import BLOCK, BODY_ONLY, ESCAPED, SPARSE, group_shift
-from periplus.index.kernels.postings_reader import PostingsReader, enter_block, group_offsets, pass_blocks, read_escaped
+from periplus.index.kernels.postings_reader import PostingsReader, enter_block, group_offsets, read_escaped
 from periplus.query.kernels.plan import WORK, Plan, Scratch, place_of_leaf
+from periplus.query.kernels.position_seek import pass_neighbours, seek_document
 
 __all__ = ["has_phrase"]
 
@@ -28,7 +29,7 @@ def _find_positions(
     if first < 0 or first > header or first >> shift != header >> shift:
         first = header >> shift << shift
         at, position = group_offsets(lists, place, header >> shift)
-    at, position = pass_blocks(lists, place, first, header, at, position)
+    at, position = pass_neighbours(lists, place, first, header, at, position)
     scratch.spots[leaf, 6], scratch.spots[leaf, 7], scratch.spots[leaf, 8] = header, at, position
     return enter_block(lists, place, header, at, position)
 
@@ -53,18 +54,11 @@ def _read(
     at, position = scratch.spots[leaf, 2], scratch.spots[leaf, 3]
     if position < 0:
         at, position = _find_positions(lists, plan, scratch, leaf, np.int64(scratch.entry[leaf, block]))
-    stream = lists.stream
-    while True:
-        byte = np.int64(stream[at])
-        code = byte >> 6
-        mask, after = np.int64(BODY_ONLY), at + 1
-        if code == ESCAPED:
-            mask, _, after = read_escaped(stream, at + 1)
-        if byte & (BLOCK - 1) == offset:
-            break
-        position = skip_positions(lists.positions, position, code, mask)
-        at = after
+    at, position = seek_document(lists, at, position, offset)
     scratch.spots[leaf, 2], scratch.spots[leaf, 3] = at, position
+    code, mask = np.int64(lists.stream[at]) >> 6, np.int64(BODY_ONLY)
+    if code == ESCAPED:
+        mask, _, _ = read_escaped(lists.stream, at + 1)
     return read_positions(lists.positions, position, code, mask, out)
 
 

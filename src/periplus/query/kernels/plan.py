@@ -141,11 +141,15 @@ class Scratch(NamedTuple):
     places: npt.NDArray[np.int64]
     """Two rows of positions."""
     best: npt.NDArray[np.int32]
-    """The best documents so far; in the end, in a second row, the bits of their scores."""
+    """The best documents so far."""
     progress: npt.NDArray[np.int64]
     """How far a query has got, for one that is run in several turns: see `match`."""
     reach: npt.NDArray[np.float32]
     """By leaf: the most that it adds to a score in the open block."""
+    word_bound: npt.NDArray[np.float32]
+    """By block: what the forms of a word that were looked at so far can add to a score in it."""
+    word_set: npt.NDArray[np.uint64]
+    """By block: a set of documents that has all those with any of these forms."""
 
 
 def make_scratch(blocks: int, leaves: int, steps: int, phrases: bool, best: int) -> Scratch:
@@ -162,9 +166,11 @@ def make_scratch(blocks: int, leaves: int, steps: int, phrases: bool, best: int)
         np.zeros(BLOCK + best, np.float32),
         np.zeros((leaves, 9), np.int64),
         np.zeros((2, MOST_POSITIONS if phrases else 1), np.int64),
-        np.zeros((2, best), np.int32),
+        np.zeros(best, np.int32),
         np.zeros(PROGRESS, np.int64),
         np.zeros(leaves, np.float32),
+        np.zeros(blocks, np.float32),
+        np.zeros(blocks, np.uint64),
     )
 
 
@@ -207,9 +213,11 @@ def get_scratch(addresses: Any) -> Scratch:  # pragma: no cover - compiled
         array_1d(addresses, 8, np.float32),
         array_2d(addresses, 9, np.int64),
         array_2d(addresses, 10, np.int64),
-        array_2d(addresses, 11, np.int32),
+        array_1d(addresses, 11, np.int32),
         array_1d(addresses, 12, np.int64),
         array_1d(addresses, 13, np.float32),
+        array_1d(addresses, 14, np.float32),
+        array_1d(addresses, 15, np.uint64),
     )
 
 

@@ -1,7 +1,8 @@
 """Lays a plan out for one segment: what follows from how frequent its terms are there, and the addresses of all of it.
 
 A query has some fifteen small tables. To make an array of each takes longer than most queries match, so they are parts
-of two arrays, and this kernel writes down where each of them is, as `pointers.pin` does for a tuple of arrays.
+of one array, which a plan has for all segments (`query.exchange.packed_plan`). This kernel copies them, and writes down
+where each of them is, as `pointers.pin` does for a tuple of arrays.
 """
 
 from typing import Any
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from periplus.accel import njit
 from periplus.accel.pointers import FIELD_WIDTH
 from periplus.index.kernels.inversion import MAX_IMPACT
-from periplus.index.kernels.term_dictionary import ENTRY_FREQUENCY
+from periplus.index.kernels.term_dictionary import ENTRY_BITSET_ROW, ENTRY_FREQUENCY
 from periplus.query.kernels.plan import (
     ALL,
     ALL_PAIRED,
@@ -23,6 +24,7 @@ from periplus.query.kernels.plan import (
     LEAF,
     LEAF_DOCUMENTS,
     LEAF_FIELDS,
+    LEAF_GROUP,
     MIXED,
     OR,
     PHRASE,
@@ -33,16 +35,20 @@ from periplus.query.kernels.plan import (
     Plan,
 )
 
-__all__ = ["ADDRESSES", "lay_out", "room_for"]
+__all__ = ["ADDRESSES", "PACKED_TABLES", "lay_out", "room_for"]
 
 ADDRESSES = FIELD_WIDTH * len(Plan._fields)
 """Numbers that say where a plan is."""
+PACKED_TABLES = 7
+"""Numbers of a packed plan before its tables: its leaves, steps, phrases and words of phrases, groups, the mask of all
+fields, and whether some leaves are no part of the program."""
 _ONE = np.uint64(1)
 
 
-def room_for(leaves: int, steps: int, words: int) -> int:
-    """Return the 64-bit numbers that `lay_out` needs besides the tables of a query of such sizes."""
-    return ADDRESSES + 2 * leaves + 3 * (steps + words + 1)
+def room_for(leaves: int, steps: int, phrases: int, words: int) -> int:
+    """Return the 64-bit numbers that `lay_out` needs for a query of such sizes."""
+    tables = 3 * leaves + 2 * steps + 4 * phrases + 3 * words
+    return ADDRESSES + 2 * leaves + 3 * (steps + words + 1) + (tables + 1) // 2
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -198,39 +204,73 @@ def _paired(program: Any, phrases: Any, words: Any) -> int:  # pragma: no cover 
 
 
 @njit(cache=True, nogil=True)
-def lay_out(
-    place: npt.NDArray[np.int64],
-    given: npt.NDArray[np.uint64],
-    tables: npt.NDArray[np.int32],
-    sizes: Any,
-    weights: npt.NDArray[np.float64],
-    everywhere: int,
-    synonyms: bool,
-    room: npt.NDArray[np.int64],
-    pairs: npt.NDArray[np.uint64],
+def _copy_tables(
+    packed: Any, rows: Any, leaves: Any, program: Any, phrases: Any, words: Any
 ) -> None:  # pragma: no cover - compiled
-    """Write the addresses of a plan to the beginning of `room`; all of these arrays have to stay where they are.
+    """Copy the tables of a plan, with the rows that it has in a segment."""
+    at = np.int64(PACKED_TABLES)
+    for leaf in range(len(leaves)):
+        leaves[leaf, LEAF_FIELDS], leaves[leaf, LEAF_GROUP] = packed[at], packed[at + 1]
+        leaves[leaf, LEAF_DOCUMENTS] = rows[leaf] if len(rows) else -1
+        at += 2
+    for step in range(len(program)):
+        program[step, 0], program[step, 1] = packed[at], packed[at + 1]
+        at += 2
+    for phrase in range(len(phrases)):
+        for column in range(4):
+            phrases[phrase, column] = packed[at + column]
+        at += 4
+    for word in range(len(words)):
+        words[word, 0], words[word, 1] = packed[at], packed[at + 1]
+        words[word, 2] = rows[len(leaves) + word] if len(rows) else -1
+        at += 2
+
+
+@njit(cache=True, nogil=True)
+def _has_frequent_pair(place: Any, phrases: Any, words: Any) -> bool:  # pragma: no cover - compiled
+    """Return whether two neighbouring words of a phrase are so frequent that they may be a listed pair."""
+    for phrase in range(len(phrases)):
+        for word in range(phrases[phrase, 0] + 1, phrases[phrase, 1]):
+            first, second = place[words[word - 1, 0], ENTRY_BITSET_ROW], place[words[word, 0], ENTRY_BITSET_ROW]
+            if phrases[phrase, 2] == 0 and first >= 0 and second >= 0:
+                return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def lay_out(
+    packed: npt.NDArray[np.int64],
+    place: npt.NDArray[np.int64],
+    rows: npt.NDArray[np.int32],
+    given: npt.NDArray[np.uint64],
+    pairs: npt.NDArray[np.uint64],
+    room: npt.NDArray[np.int64],
+) -> bool:  # pragma: no cover - compiled
+    """Write a plan for a segment to `room`, its addresses first; `room` and the arrays have to stay where they are.
 
     Parameters
-        place, given: as those of `Plan`
-        tables: its leaves, program, phrases and words, one behind the other; words are put in order
-        sizes: how many of each there are, and its groups
-        weights: of the leaves, of static rank, and the bonus
-        everywhere: the mask of all fields
-        synonyms: whether some leaves are no part of the program
-        room: as many numbers as `room_for` says
-        pairs: as those of `Plan`
+        packed: the plan, as `PackedPlan.numbers` has it
+        place, given, pairs: as those of `Plan`
+        rows: by leaf, the row of `given` with the documents in which it counts; then by word of a phrase, that of
+            `pairs`; -1 for none; empty if there are none at all
+        room: as many numbers as `room_for` says, or more
+    Returns
+        whether there are words of a phrase that may be a listed pair
     """
-    count, steps, phrase_count, word_count, groups = sizes
+    count, steps, phrase_count, word_count = packed[0], packed[1], packed[2], packed[3]
+    groups, everywhere = packed[4], packed[5]
+    weights = packed[len(packed) - count - 2 :].view(np.float64)
+    addresses, own = room[:ADDRESSES], room[ADDRESSES : ADDRESSES + count]
+    order = room[ADDRESSES + count : ADDRESSES + 2 * count].view(np.int32)[:count]
+    size = steps + word_count + 1
+    begin = ADDRESSES + 2 * count
+    masks, sums = room[begin : begin + size].view(np.uint64), room[begin + size : begin + 2 * size]
+    firsts, tables = room[begin + 2 * size : begin + 3 * size], room[begin + 3 * size :].view(np.int32)
     ends = (3 * count, 3 * count + 2 * steps, 3 * count + 2 * steps + 4 * phrase_count)
     leaves, program = tables[: ends[0]].reshape(count, 3), tables[ends[0] : ends[1]].reshape(steps, 2)
     phrases = tables[ends[1] : ends[2]].reshape(phrase_count, 4)
     words = tables[ends[2] : ends[2] + 3 * word_count].reshape(word_count, 3)
-    addresses, own = room[:ADDRESSES], room[ADDRESSES : ADDRESSES + count]
-    order = room[ADDRESSES + count : ADDRESSES + 2 * count].view(np.int32)[:count]
-    spare = room[ADDRESSES + 2 * count :]
-    size = len(spare) // 3
-    masks, sums, firsts = spare[:size].view(np.uint64), spare[size : 2 * size], spare[2 * size :]
+    _copy_tables(packed, rows, leaves, program, phrases, words)
     own_weights = own.view(np.float32)[:count]
     simple = EVERY_DOCUMENT
     for leaf in range(count):
@@ -239,12 +279,13 @@ def lay_out(
             simple = 0
         elif leaves[leaf, LEAF_DOCUMENTS] >= 0:
             simple = min(simple, 1)
-    shape = _shape_of(program, leaves, synonyms)
+    shape = _shape_of(program, leaves, packed[6] != 0)
     required = _required(program, phrases, words, masks)
     _order_leaves(place, required, order)
     clauses = 0
     if shape == MIXED:
         clauses = _order_clauses(place, masks, sums, _find_clauses(program, phrases, words, masks, firsts))
+    has_frequent_pair = _has_frequent_pair(place, phrases, words)
     _order_words(place, phrases, words)
     at = np.int64(tables.ctypes.data)
     _set_array(addresses, 0, np.int64(place.ctypes.data), place.shape[0], place.shape[1])
@@ -264,21 +305,11 @@ def lay_out(
     addresses[FIELD_WIDTH * 14] = simple
     _set_array(addresses, 15, np.int64(pairs.ctypes.data), pairs.shape[0], pairs.shape[1])
     addresses[FIELD_WIDTH * 16] = _paired(program, phrases, words)
+    return has_frequent_pair
 
 
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
-    place = np.array([[1, 0, 1, 0, 0, 0, 0, -1]], np.int64)
-    tables = np.array([255, 0, -1, LEAF, 0], np.int32)
-    room = np.zeros(room_for(1, 1, 0), np.int64)
-    lay_out(
-        place,
-        np.zeros((0, 1), np.uint64),
-        tables,
-        (1, 1, 0, 0, 0),
-        np.zeros(3),
-        255,
-        False,
-        room,
-        np.zeros((0, 1), np.uint64),
-    )
+    place, sets = np.array([[1, 0, 1, 0, 0, 0, 0, -1]], np.int64), np.zeros((0, 1), np.uint64)
+    packed = np.frombuffer(np.array([1, 1, 0, 0, 0, 255, 0, 255, -1, LEAF, 0, 0, 0, 0], np.int64).tobytes(), np.int64)
+    lay_out(packed, place, np.zeros(0, np.int32), sets, sets, np.zeros(room_for(1, 1, 0, 0), np.int64))

@@ -1,0 +1,152 @@
+"""Where the positions of a posting begin: those of other postings are passed over, eight at a time.
+
+How many positions a posting has is in the first two bits of its byte, how many bytes a position takes in the first bits
+of that. Neither can be foreseen, so that loops over single ones wait for the processor's guesses more than they work.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from periplus.accel import njit
+from periplus.accel.bit_ops import load_uint64, lowest_bit, popcount
+from periplus.index.kernels.positions import read_position_delta, skip_position_deltas, skip_positions
+from periplus.index.kernels.postings_format import ESCAPED
+from periplus.index.kernels.postings_reader import PostingsReader, pass_blocks, read_escaped
+
+__all__ = ["pass_neighbours", "seek_document", "skip_deltas"]
+
+_ONES, _LOW_BITS = np.uint64(0x0101010101010101), np.uint64(0x5555555555555555)
+_HIGH, _SECOND = np.uint64(0x8080808080808080), np.uint64(0x4040404040404040)
+_OFFSETS, _STEPS = np.uint64(0x3F3F3F3F3F3F3F3F), np.uint64(0x0F0F0F0F0F0F0F0F)
+_SIXTEENS = np.uint64(0x1010101010101010)
+_ONE, _THREE = np.uint64(1), np.uint64(3)
+_WORD = 8
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _first_bytes(word: Any, count: int) -> Any:  # pragma: no cover - compiled
+    """Return the first of the eight bytes of a word, 0 in place of the others; fewer than eight."""
+    return word & ((_ONE << np.uint64(8 * count)) - _ONE)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _both_bits(word: Any) -> Any:  # pragma: no cover - compiled
+    """Return the bytes that have their upper two bits: escaped postings, positions of several bytes."""
+    return word & (word << _ONE) & _HIGH
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _positions_of(word: Any, count: int) -> int:  # pragma: no cover - compiled
+    """Return how many positions so many postings have, none of which is escaped; other bytes of the word are 0."""
+    return count + popcount(word & _SECOND) + 2 * popcount(word & _HIGH)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def skip_deltas(data: Any, at: int, count: int) -> int:  # pragma: no cover - compiled
+    """Return the offset after `count` position deltas, as `skip_position_deltas` does."""
+    while count > 0 and at + _WORD <= len(data):
+        longer, few = _both_bits(load_uint64(data, at)), min(count, _WORD)
+        plain = (lowest_bit(longer) >> 3) if longer else _WORD
+        if plain >= few:
+            at += few
+            count -= few
+        else:
+            _, at = read_position_delta(data, at + plain)
+            count -= plain + 1
+    return skip_position_deltas(data, at, count) if count > 0 else at
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _pass_postings(
+    lists: PostingsReader, at: int, stop: int, position: int, fillers: int
+) -> int:  # pragma: no cover - compiled
+    """Return where positions begin after the postings from `at` to `stop`, -1 if that cannot be told.
+
+    fillers: bytes among these that are no postings, but look like those of one position.
+    """
+    count = -fillers
+    while at < stop:
+        word, few = load_uint64(lists.stream, at), min(stop - at, _WORD)
+        if few < _WORD:
+            word = _first_bytes(word, few)
+        escaped = _both_bits(word)
+        if not escaped:
+            count += _positions_of(word, few)
+            at += few
+            continue
+        if fillers:
+            return -1
+        plain = lowest_bit(escaped) >> 3
+        position = skip_deltas(lists.positions, position, count + _positions_of(_first_bytes(word, plain), plain))
+        mask, _, at = read_escaped(lists.stream, at + plain + 1)
+        position = skip_positions(lists.positions, position, ESCAPED, mask)
+        count = 0
+    return skip_deltas(lists.positions, position, count)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _count_fillers(stream: Any, first: int, last: int) -> int:  # pragma: no cover - compiled
+    """Return how many headers from `first` to the one before `last` stand for no block."""
+    count = 0
+    while first < last:
+        steps, few = load_uint64(stream, first) & _STEPS, min(last - first, _WORD)
+        if few < _WORD:
+            steps = _first_bytes(steps, few)
+        count += popcount((steps + _ONES) & _SIXTEENS)
+        first += few
+    return count
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def pass_neighbours(
+    lists: PostingsReader, entry: Any, first: int, header: int, at: int, position: int
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Pass over blocks of a term, as `pass_blocks` does: those of at most 32 headers."""
+    lengths = entry.begin + 2 + entry.headers
+    aligned = first & ~3
+    word = load_uint64(lists.stream, lengths + (first >> 2)) >> np.uint64(2 * (first - aligned))
+    if first == header:
+        return at, position
+    count = header - first
+    if first - aligned + count > 32:
+        return pass_blocks(lists, entry, first, header, at, position)
+    if count < 32:
+        word &= (_ONE << np.uint64(2 * count)) - _ONE
+    if word & (word >> _ONE) & _LOW_BITS:
+        return pass_blocks(lists, entry, first, header, at, position)
+    stop = at + count + popcount(word & _LOW_BITS) + 2 * popcount(word & ~_LOW_BITS)
+    fillers = _count_fillers(lists.stream, entry.begin + 2 + first, entry.begin + 2 + header)
+    after = _pass_postings(lists, at, stop, position, fillers)
+    return (stop, after) if after >= 0 else pass_blocks(lists, entry, first, header, at, position)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def seek_document(
+    lists: PostingsReader, at: int, position: int, offset: int
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Return where the posting of a document begins, and where its positions do.
+
+    Parameters
+        lists: the segment
+        at, position: a posting of the block, not behind it, and its positions
+        offset: number of the document, which the block has, within the block
+    """
+    wanted, count = np.uint64(offset) * _ONES, 0
+    while at < len(lists.stream):
+        word = load_uint64(lists.stream, at)
+        others = (word & _OFFSETS) ^ wanted
+        here = (others - _ONES) & ~others & _HIGH  # Exact up to the first.
+        ends = here | _both_bits(word)
+        if not ends:
+            count += _positions_of(word, _WORD)
+            at += _WORD
+            continue
+        plain = lowest_bit(ends) >> 3
+        position = skip_deltas(lists.positions, position, count + _positions_of(_first_bytes(word, plain), plain))
+        at, count = at + plain, 0
+        if (here >> np.uint64(8 * plain)) & _HIGH & np.uint64(255):
+            break
+        mask, _, at = read_escaped(lists.stream, at + 1)
+        position = skip_positions(lists.positions, position, ESCAPED, mask)
+    return at, position
