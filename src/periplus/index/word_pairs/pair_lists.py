@@ -28,7 +28,7 @@ __all__ = ["find_pair_sets", "is_consistent", "write_token_pairs", "write_word_p
 
 MIN_DOCUMENTS: Final = 1 << 14
 """Segments of fewer documents have no lists: their phrases are found in a fraction of a millisecond."""
-_BUDGET: Final = 0.01
+_BUDGET: Final = 0.0125
 """Share of the bytes of postings and positions that lists may take."""
 _PAIR_BYTES: Final = 12
 """What a pair takes besides its list."""
@@ -216,7 +216,7 @@ def find_pair_sets(
     if file is None:
         return rows, np.zeros((0, 1), np.uint64)
     bitset_rows = entries[:, ENTRY_BITSET_ROW].tolist()
-    keys, start = memoryview(file["pair_key"]), file["list_start"]
+    keys, start = file["pair_key"].data, file["list_start"]
     found: dict[int, int] = {}
     for number, (one, other) in enumerate(pairs):
         key = bitset_rows[one] << _ROW_BITS | bitset_rows[other]
