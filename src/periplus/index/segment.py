@@ -11,6 +11,7 @@ import numpy.typing as npt
 from periplus.accel import pointers
 from periplus.arrays import ArrayFile, check_files
 from periplus.errors import CorruptFile
+from periplus.index.document_order import first_tier, read_order
 from periplus.index.index_manifest import SEGMENT_FORMAT
 from periplus.index.kernels import (
     document_sets,
@@ -64,6 +65,8 @@ class Segment:
         self._dictionary_file, self._columns, self._text = (
             self.files[part] for part in ("lexicon", "documents", "text")
         )
+        self.order = read_order(self._columns)
+        """The name of the order of its documents."""
         self.packed_terms = term_dictionary.TermDictionary(
             *(self._dictionary_file[name] for name in term_dictionary.TermDictionary._fields)
         )
@@ -142,6 +145,11 @@ class Segment:
         unpack_rows(file["skips"], rows)
         rows.flags.writeable = False  # As what is mapped.
         return rows
+
+    @functools.cached_property
+    def first_tier(self) -> int:
+        """How many blocks the documents with the highest static ranks take; 0 where there are no tiers."""
+        return first_tier(self.order, self._static_ranks[0], self.documents)
 
     @functools.cached_property
     def _bitsets(self) -> npt.NDArray[np.uint64]:

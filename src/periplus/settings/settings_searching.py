@@ -27,6 +27,14 @@ class IndexSettings(Section, frozen=True):
     publish_seconds: Annotated[
         float, Meta(description="Interval after which a live index makes new pages searchable, in seconds", gt=0)
     ] = 0.1
+    order: Annotated[
+        str,
+        Meta(
+            description="Order of documents in a segment: tiers (four by static rank, in each by host and URL), rank "
+            "(by static rank) or site (by host and URL)",
+            pattern="^(tiers|rank|site)$",
+        ),
+    ] = "tiers"
     k1: Annotated[float, Meta(description="BM25F k1: the higher, the more repeated words count", gt=0)] = 2.2
     title_weight: Annotated[float, Meta(description="BM25F weight of the title", ge=0)] = 4.4
     heading_weight: Annotated[float, Meta(description="BM25F weight of headings", ge=0)] = 0.5

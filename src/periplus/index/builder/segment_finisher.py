@@ -23,6 +23,7 @@ from periplus.index.builder.spool import Spool
 from periplus.index.builder.term_runs import split_runs, write_runs
 from periplus.index.collection.build_statistics import BuildStatistics, folder_statistics
 from periplus.index.document_fields import Document, Field
+from periplus.index.document_order import order_documents
 from periplus.index.kernels import forward_index, string_table
 from periplus.index.media_file import write_extras
 from periplus.index.merge.segment_merger import BYTES_PER_DOCUMENT
@@ -80,7 +81,8 @@ def finish_segment(
     """
     folder, documents = builder.folder, builder.buffered()
     size = len(documents.data)
-    rows = _order_rows(documents, _select_rows(documents.columns["key"], withdrawn))
+    rows = _select_rows(documents.columns["key"], withdrawn)
+    rows = _order_rows(documents, rows, builder.settings.order)
     trim_heap(size)
     texts = _document_tokens(documents, rows)
     sample = _LIVE_SAMPLE if live else SAMPLE_TOKENS
@@ -90,7 +92,7 @@ def finish_segment(
     builder.release_words()
     columns["length"] = texts.lengths.sum(axis=0, dtype=np.int64)
     del texts
-    _write_columns(folder, documents, columns, rows)
+    _write_columns(folder, documents, columns, rows, builder.settings.order)
     del columns
     _write_text(folder, documents, rows)
     trim_heap(size)
@@ -119,14 +121,13 @@ def _select_rows(keys: npt.NDArray[np.uint64], withdrawn: Iterable[int]) -> Numb
     return rows[~np.isin(keys[rows], withdrawn_keys)] if len(withdrawn_keys) else rows
 
 
-def _order_rows(documents: BufferedDocuments, rows: Numbers) -> Numbers:
-    """Order documents for dynamic pruning: by tier of static rank, best first, then host and URL."""
+def _order_rows(documents: BufferedDocuments, rows: Numbers, order: str) -> Numbers:
+    """Return documents in an order."""
     sizes = documents.columns["url_size"]
     begin = _starts(sizes)[rows]
     by_url = sort_strings(documents.urls, begin, begin + sizes[rows])
-    tiers = segment_writer.choose_tiers(documents.columns["static"][rows])
     hosts = _sorted_ranks(documents.hosts)[documents.columns["host"][rows]]
-    return rows[by_url[np.lexsort((hosts[by_url], tiers[by_url]))]]
+    return rows[order_documents(order, documents.columns["static"][rows], hosts, by_url)]
 
 
 def _starts(sizes: npt.NDArray[np.int32]) -> Numbers:
@@ -182,7 +183,7 @@ def _tokens_at_once(builder: SegmentBuilder) -> int:
     return max(memory // 4, memory - builder.documents * BYTES_PER_DOCUMENT) // _BYTES_PER_TOKEN
 
 
-def _write_columns(folder: Path, documents: BufferedDocuments, columns: Columns, rows: Numbers) -> None:
+def _write_columns(folder: Path, documents: BufferedDocuments, columns: Columns, rows: Numbers, order: str) -> None:
     """Write the columns and strings of documents, for filters, ranking and result pages."""
     tables: Columns = {}
     for name, blob in (("url", documents.urls), ("title", documents.titles)):
@@ -198,7 +199,7 @@ def _write_columns(folder: Path, documents: BufferedDocuments, columns: Columns,
         )
         tables |= segment_writer.pack_strings(f"{name}s", [text.encode() for text in sorted(used_names)])
     columns["block_static"] = segment_writer.block_maxima(columns["static"])
-    segment_writer.write_columns(folder, {name: columns[name] for name in _COLUMN_ORDER}, tables)
+    segment_writer.write_columns(folder, {name: columns[name] for name in _COLUMN_ORDER}, tables, order)
 
 
 def _write_text(folder: Path, documents: BufferedDocuments, rows: Numbers) -> None:

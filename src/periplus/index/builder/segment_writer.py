@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from periplus.arrays import write_arrays
 from periplus.index.builder.spool import Spool
+from periplus.index.document_order import order_notes
 from periplus.index.index_manifest import SEGMENT_FORMAT
 from periplus.index.kernels import inversion, postings_format, postings_reader, term_dictionary, term_packing
 from periplus.store import compress
@@ -17,7 +18,6 @@ __all__ = [
     "COLUMN_TYPES",
     "TEXT_BLOCK",
     "block_maxima",
-    "choose_tiers",
     "pack_strings",
     "write_blocks",
     "write_columns",
@@ -26,7 +26,6 @@ __all__ = [
     "write_text",
 ]
 
-_TIER_COUNT: Final = 4
 _POSTINGS_ARRAYS: Final = (*postings_reader.STORED_ARRAYS, "skips", "wide")
 TEXT_BLOCK: Final = 4_096
 """Bytes of text in a block. Presenting a hit decompresses one: 12 us, where 16 kB took 22 and saved 3 to 7 % of it."""
@@ -50,14 +49,6 @@ COLUMN_TYPES: Final[dict[str, Any]] = {
 
 Columns = dict[str, npt.NDArray[Any]]
 Numbers = npt.NDArray[Any]
-
-
-def choose_tiers(static: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
-    """Return the tier of each document: four of equal size, 0 with the highest static ranks; all 0 if ranks are."""
-    if not static.any():
-        return np.zeros(len(static), np.int64)
-    ranks = np.argsort(np.argsort(-static, kind="stable"), kind="stable")
-    return ranks * _TIER_COUNT // max(1, len(static))
 
 
 def write_postings_file(folder: Path, arrays: Columns) -> None:
@@ -102,10 +93,11 @@ def block_maxima(static: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return highest
 
 
-def write_columns(folder: Path, columns: Columns, strings: Columns) -> None:
-    """Write packed columns, and tables of strings."""
+def write_columns(folder: Path, columns: Columns, strings: Columns, order: str) -> None:
+    """Write packed columns, and tables of strings, of documents in an order."""
     packed = {name: column if name in _UNPACKED_COLUMNS else _pack_column(column) for name, column in columns.items()}
-    write_arrays(folder / "documents.arrays", "documents", {**packed, **strings}, format=SEGMENT_FORMAT)
+    arrays, notes = {**packed, **strings}, order_notes(order)
+    write_arrays(folder / "documents.arrays", "documents", arrays, notes, format=SEGMENT_FORMAT)
 
 
 def _pack_column(column: npt.NDArray[Any]) -> npt.NDArray[Any]:

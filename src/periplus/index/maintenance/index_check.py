@@ -12,6 +12,7 @@ from periplus.checksums import FileFault
 from periplus.errors import PeriplusError
 from periplus.index.builder.feed_dates import feed_log_faults, feed_log_path
 from periplus.index.builder.site_blocks import check_blocks
+from periplus.index.document_order import is_in_order
 from periplus.index.index_manifest import Manifest, SegmentEntry, read_deleted, read_manifest
 from periplus.index.live.late_dates import read_late_news
 from periplus.index.live.live_journal import journal_path, read_journal, scan_journal
@@ -75,6 +76,7 @@ def _find_faults(segment: Segment) -> list[str]:
         "terms are in order": _is_sorted(terms.blob, terms.start),
         "parts of terms join": all(_ends_match(end, part) for end, part in ends),
         "static ranks are bounded": bool(((segment.column("static") >= 0) & (segment.column("static") <= 1)).all()),
+        "documents are in order": is_in_order(segment.order, segment),
         "keys are distinct": len(np.unique(segment.column("key"))) == segment.documents,
     }
     violated = [rule for rule, holds in invariants.items() if not holds]

@@ -6,7 +6,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from periplus.index.builder.segment_writer import COLUMN_TYPES, Columns, block_maxima, choose_tiers, pack_strings
+from periplus.index.builder.segment_writer import COLUMN_TYPES, Columns, block_maxima, pack_strings
+from periplus.index.document_order import order_documents
 from periplus.index.kernels import inversion
 from periplus.index.kernels import string_table as strings
 from periplus.index.segment import Segment
@@ -39,13 +40,13 @@ class MergedDocuments(NamedTuple):
     strings: Columns
 
 
-def merge_documents(segments: Sequence[Segment]) -> MergedDocuments:
-    """Return the live documents of all segments, in the order that a build would give them."""
+def merge_documents(segments: Sequence[Segment], order_name: str) -> MergedDocuments:
+    """Return the live documents of all segments, in the order of this name: that which a build would give them."""
     live = [np.flatnonzero(segment.is_live) for segment in segments]
     owners = np.repeat(np.arange(len(segments), dtype=np.int32), [len(numbers) for numbers in live])
     columns, shared = _merge_columns(segments, live)
     tables = {name: _merge_strings(segments, live, name) for name in ("url", "title")}
-    order = _order_documents(columns, *tables["url"])
+    order = _order_documents(order_name, columns, *tables["url"])
     columns = {name: column[order] for name, column in columns.items()}
     columns["block_static"] = block_maxima(columns["static"])
     sorted_tables: Columns = {}
@@ -106,13 +107,14 @@ def _merge_strings(
     return np.concatenate(blobs), np.concatenate(begins), np.concatenate(ends)
 
 
-def _order_documents(columns: Columns, blob: npt.NDArray[np.uint8], begin: Numbers, end: Numbers) -> Numbers:
-    """Return the order by tier of static rank, host and URL. URLs are in sorted runs, which makes sorting fast."""
+def _order_documents(
+    order: str, columns: Columns, blob: npt.NDArray[np.uint8], begin: Numbers, end: Numbers
+) -> Numbers:
+    """Return documents in an order. URLs are in sorted runs, which makes sorting fast."""
     raw = blob.tobytes()
     urls = [raw[a:b] for a, b in zip(begin.tolist(), end.tolist(), strict=True)]
     by_url = np.array(sorted(range(len(urls)), key=urls.__getitem__), np.int64)
-    tiers = choose_tiers(columns["static"])
-    return by_url[np.lexsort((columns["host"][by_url], tiers[by_url]))]
+    return order_documents(order, columns["static"], columns["host"].astype(np.int64), by_url)
 
 
 def _map_documents(

@@ -112,12 +112,12 @@ def merge_segments(
 
     checkpoint: called between two steps; what it raises ends the merge.
     """
-    merged = merge_documents(segments)
+    merged = merge_documents(segments, settings.order)
     with disk_errors(folder):
         folder.mkdir(parents=True)
     lengths = write_postings(folder, segments, merged.maps, len(merged.order), settings, checkpoint)
     merged.columns["length"] = lengths.sum(axis=0, dtype=np.int64)
-    segment_writer.write_columns(folder, merged.columns, merged.strings)
+    segment_writer.write_columns(folder, merged.columns, merged.strings, settings.order)
     checkpoint()
     with Spool(folder / "text.part") as spool:
         segment_writer.write_text(folder, read_bodies(segments, merged), read_simhashes(segments, merged), spool)
