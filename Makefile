@@ -13,7 +13,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-crawl-equality bench-traps bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-first-start bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-frontier bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-pagerank-shards bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures wheel audit sbom lock clean bench-sandbox bench-bombs bench-cluster-answers bench-cluster-crawl bench-partitioning bench-scale scale-page bench-cluster-serving demo-cluster demo-sites bench-cluster bench-cluster-kills bench-geo bench-sites bench-agents bench-docs-crawl bench-documents bench-rules
+.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-crawl-equality bench-traps bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-first-start bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-frontier bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-tiers bench-pagerank bench-pagerank-shards bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures wheel audit sbom lock clean bench-sandbox bench-bombs bench-cluster-answers bench-cluster-crawl bench-partitioning bench-scale scale-page bench-cluster-serving demo-cluster demo-sites bench-cluster bench-cluster-kills bench-geo bench-sites bench-agents bench-docs-crawl bench-documents bench-rules
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -215,6 +215,9 @@ bench-spelling: $(DEV_READY) ## misspellings corrected and correct words changed
 
 bench-suggest: $(DEV_READY) ## latency of completions over a million entries, with and without typing errors (ENTRIES=1000000)
 	@$(BIN)/python bench/suggest.py $(if $(ENTRIES),--entries $(ENTRIES))
+
+bench-tiers: $(DEV_READY) ## order of documents, and the first tier alone: size, time, nDCG (PART=articles KEEP= ARGS="--documents N")
+	@$(BIN)/python bench/tiers.py $(if $(PART),--part $(PART)) $(if $(KEEP),--keep $(KEEP)) $(ARGS)
 
 bench-cluster-crawl: $(DEV_READY) ## pages/s of 1, 2, 4 crawl shards with mailboxes and storage; with KILLS=40, kill them (ARGS=--try)
 	@$(BIN)/python bench/cluster_crawl.py $(if $(KILLS),--kills $(KILLS)) $(ARGS)

@@ -61,6 +61,17 @@ def test_search_says_what_was_relaxed(imported: Path, capsys: pytest.CaptureFixt
     assert "No results" in capsys.readouterr().out
 
 
+def test_search_says_that_pages_were_not_searched(capsys: pytest.CaptureFixture[str]) -> None:
+    from periplus.cli.commands.search import _print_results
+    from periplus.records import Hit, Query, ResultPage
+
+    shown = Hit("https://fog.test/", "Fog", (), ("fog.test",), 1.0, 7)
+    _print_results(ResultPage(Query("fog"), (shown,), 40, False, False, 0.1, 100, ("A note.",), unsearched=75))
+    said = capsys.readouterr().out
+    assert "A note." in said
+    assert "at least 40 results in 100 pages" in said
+
+
 def test_search_says_what_was_corrected(capsys: pytest.CaptureFixture[str]) -> None:
     from periplus.cli.commands.search import _print_results
     from periplus.records import Query, ResultPage

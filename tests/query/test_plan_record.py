@@ -87,6 +87,12 @@ def test_named_documents_are_those_of_the_shard_that_it_still_has(ranker: Ranker
     assert [document[:2] for document in restored.named] == [(0, 5)]
 
 
+def test_what_is_enough_travels(ranker: Ranker) -> None:
+    plan = plan_of(ranker, "sea chart")
+    assert plan is not None
+    assert restore_plan(travel(record_plan(plan._replace(enough=7))), ranker.index).enough == 7
+
+
 def change(record: PlanRecord, **parts: Any) -> PlanRecord:
     return record._replace(**parts)
 
@@ -114,6 +120,7 @@ def test_what_no_planner_writes_is_refused(ranker: Ranker) -> None:
         change(record, leaves=(leaf._replace(fields=1 << 9), *record.leaves[1:])),
         change(record, leaves=(leaf._replace(group=70), *record.leaves[1:])),
         change(record, groups=1_000),
+        change(record, enough=-1),
         change(record, words=(word._replace(terms=()), *record.words[1:])),
         change(record, words=record.words * 200),
         change(record, filters=record.filters * 200),

@@ -17,7 +17,7 @@ def test_search_gives_everything_a_page_has() -> None:
     assert set(found) == {
         *("query", "number_of_results", "results", "answers", "corrections", "infoboxes", "suggestions"),
         *("unresponsive_engines", "start", "count", "exact", "partial", "seconds", "timings", "documents"),
-        *("generation", "hidden", "notes", "showing_for"),
+        *("generation", "hidden", "notes", "showing_for", "unsearched"),
     }
     assert (found["query"], found["start"], found["count"], found["number_of_results"]) == ("salt harbour", 5, 3, 87)
     assert len(found["results"]) == 3

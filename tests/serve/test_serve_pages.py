@@ -113,6 +113,25 @@ def test_estimates_and_partial_answers_say_so() -> None:
     assert "incomplete" not in read(page("/search?q=salt"))
 
 
+def test_an_answer_from_the_first_tier_says_so_and_links_to_a_search_of_all_pages() -> None:
+    def answer(query: Query) -> ResultPage:
+        unsearched = 0 if query.enough == 0 else 750
+        return ResultPage(query, (hit(0, query),), 240, not unsearched, False, 0.1, 1_000, unsearched=unsearched)
+
+    searcher = FakeSearcher(answer=answer)
+    first = page("/search?q=salt&enough=30&hl=en", searcher)
+    assert searcher.asked[-1].enough == 30
+    assert "At least 240 results in" in read(first)
+    assert '<a href="/search?q=salt&amp;hl=en&amp;enough=0">Search all pages</a>' in first.text
+    whole = read(page("/search?q=salt&enough=0&hl=en", searcher))
+    assert searcher.asked[-1].enough == 0
+    assert "240 results in" in whole
+    assert "At least" not in whole
+    assert "Search all pages" not in whole
+    page("/search?q=salt&enough=x", searcher)
+    assert searcher.asked[-1].enough == -1
+
+
 def test_notes_are_shown_and_escaped() -> None:
     answer = page("/search?q=x", answering(hit(0, Query("x")), notes=("Left out: <the>",)))
     assert "Left out: &lt;the&gt;" in answer.text

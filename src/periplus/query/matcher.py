@@ -9,9 +9,13 @@ import numpy.typing as npt
 
 from periplus.accel import pointers
 from periplus.index import Index, Segment, find_pair_sets
+from periplus.index.kernels.postings_format import BLOCK
+from periplus.index.kernels.postings_reader import PostingsReader
+from periplus.index.kernels.term_dictionary import ENTRY_FREQUENCY
 from periplus.query.filter_sets import given_sets
 from periplus.query.forms.term_forms import Restriction, restricted_blocks
 from periplus.query.kernels import match, plan_layout
+from periplus.query.kernels.first_blocks import limit_blocks
 from periplus.query.query_budget import QueryBudget
 from periplus.query.query_plan import QueryPlan
 from periplus.query.query_tree import EVERYWHERE, Link, Site
@@ -32,6 +36,8 @@ _COUNT_BLOCKS = 512
 """Blocks that are counted exactly beyond those opened for scoring; with more, as many are sampled and counted."""
 
 
+_TIERS: Final = 4
+"""The first tier has one of so many parts of a segment."""
 _POSITION_WORK: Final = 18
 """Work units of comparing the positions of one word of a phrase in one document."""
 _MIXED_WORK: Final = 1_000
@@ -75,6 +81,7 @@ def find_candidates(index: Index, prepared: QueryPlan, k: int, budget: QueryBudg
     """Return the `k` best documents of the index; what is not matched within the budget is left out."""
     budget, rules, most = budget or QueryBudget(), prepared.rules, max(1, k)
     found: list[match.MatchResult] = []
+    unsearched = 0
     for segment in index.segments:
         given = given_sets(segment, prepared.filters, budget) if prepared.filters else _NO_SETS
         lists = segment.pinned_postings if rules is None else rules.postings(segment, budget.late)
@@ -82,11 +89,59 @@ def find_candidates(index: Index, prepared: QueryPlan, k: int, budget: QueryBudg
             break
         plan = plan_segment(segment, prepared, given, _DESK)
         scratch = _DESK.get(len(segment.live), plan, most)
-        found.append(match.match(lists, plan, scratch, most, _COUNT_BLOCKS, budget.late, max(1, budget.work_left)))
+        if prepared.enough and _may_have_enough(prepared, segment):
+            first = _match(limit_blocks(lists, segment.first_tier), plan, scratch, most, budget, counts_complete=True)
+            if _has_enough(prepared, first, k):
+                found.append(first._replace(exact=False))
+                unsearched += segment.documents - min(segment.first_tier * BLOCK, segment.documents)
+                continue
+        found.append(_match(lists, plan, scratch, most, budget))
     if len(found) == len(index.segments) == 1:
-        return _only(found[0], k)
+        return _only(found[0], k, unsearched)
     whole = len(found) == len(index.segments) and all(part.whole for part in found)
-    return _merge(found, k, partial=not whole)
+    return _merge(found, k, partial=not whole, unsearched=unsearched)
+
+
+def _match(
+    lists: pointers.PinnedArrays[PostingsReader],
+    plan: match.LaidOutPlan,
+    scratch: pointers.PinnedArrays[match.Scratch],
+    k: int,
+    budget: QueryBudget,
+    *,
+    counts_complete: bool = False,
+) -> match.MatchResult:
+    """Return the best documents of some postings, within the budget."""
+    limit = max(1, budget.work_left)
+    return match.match(lists, plan, scratch, k, _COUNT_BLOCKS, budget.late, limit, counts_complete=counts_complete)
+
+
+def _may_have_enough(plan: QueryPlan, segment: Segment) -> bool:
+    """Return whether it is worth to search the first tier of a segment alone: it may have enough good pages.
+
+    A page is good if it has all words, so that there are no more than pages with the rarest of them, of which the tier
+    has about its share.
+    """
+    if not segment.first_tier:
+        return False
+    least, frequency = _TIERS * plan.enough, plan.leaf_places(segment)[:, ENTRY_FREQUENCY]
+    if plan.groups:
+        of_word = np.zeros(plan.groups, np.int64)
+        for leaf, count in zip(plan.leaves, frequency.tolist(), strict=True):
+            if leaf.group >= 0:
+                of_word[leaf.group] += count
+        return int(of_word.min()) >= least
+    if any(operation == match.OR for operation, _ in plan.program):
+        # Of several words, pages with some of them match, and are not told from those with all.
+        return len(plan.words) == 1 and int(frequency.sum()) >= least
+    scored = [count for leaf, count in zip(plan.leaves, frequency.tolist(), strict=True) if leaf.weight > 0]
+    return min(scored, default=segment.documents) >= least
+
+
+def _has_enough(plan: QueryPlan, found: match.MatchResult, k: int) -> bool:
+    """Return whether a first tier has enough good pages, and `k` results; without time to tell, what it has must do."""
+    good = found.complete if plan.groups else found.total
+    return not found.whole or (good >= plan.enough and len(found.documents) >= k)
 
 
 def restrict_plan(plan: QueryPlan, key: int) -> QueryPlan:
@@ -96,15 +151,16 @@ def restrict_plan(plan: QueryPlan, key: int) -> QueryPlan:
     return plan._replace(filters=(*plan.filters, only), program=program)
 
 
-def _only(found: match.MatchResult, k: int) -> Candidates:
+def _only(found: match.MatchResult, k: int, unsearched: int) -> Candidates:
     """Return the results of the only segment, which are in order."""
-    documents, scores, total, exact, whole = found
+    documents, scores = found.documents, found.scores
     if k < len(documents):
         documents, scores = documents[:k], scores[:k]
-    return Candidates(np.zeros(len(documents), np.int32), documents, scores, round(total), exact and whole, not whole)
+    segments, exact = np.zeros(len(documents), np.int32), found.exact and found.whole
+    return Candidates(segments, documents, scores, round(found.total), exact, not found.whole, unsearched)
 
 
-def _merge(found: list[match.MatchResult], k: int, *, partial: bool) -> Candidates:
+def _merge(found: list[match.MatchResult], k: int, *, partial: bool, unsearched: int) -> Candidates:
     """Put the results of all segments in one order: score, then segment, then document."""
     segments = np.concatenate([np.full(len(f.documents), n, np.int32) for n, f in enumerate(found)] or [_NO_INTS])
     documents = np.concatenate([f.documents for f in found] or [_NO_INTS])
@@ -112,7 +168,7 @@ def _merge(found: list[match.MatchResult], k: int, *, partial: bool) -> Candidat
     order = np.lexsort((documents, segments, -scores))[:k]
     total = sum(round(f.total) for f in found)  # Shards that have the segments round each of them.
     exact = all(f.exact for f in found) and not partial
-    return Candidates(segments[order], documents[order], scores[order], total, exact, partial)
+    return Candidates(segments[order], documents[order], scores[order], total, exact, partial, unsearched)
 
 
 _NO_INTS: Final = np.zeros(0, np.int32)

@@ -129,6 +129,8 @@ class QueryPlan(NamedTuple):
     """Neighbouring words that are a fixed phrase, where a broker has looked them up."""
     rules: ActiveRules | None = None
     """What is blocked, raised and lowered."""
+    enough: int = 0
+    """Good pages in the first tier of a segment that are enough; 0 searches all of it."""
 
     @property
     def best_score(self) -> float:

@@ -56,6 +56,8 @@ class Query(msgspec.Struct, frozen=True):
     """The ids of rule sets that block, raise and lower pages, besides those of the server."""
     snapshot: str = ""
     """The snapshot that is searched instead of the index: its name, or '@' and a date."""
+    enough: int = -1
+    """Good pages of the first tier that are enough, as `search.enough`; -1 is that setting."""
     today: int = 0
     """The day on which it is asked, in days since 1970; 0 is the day of the clock."""
 
@@ -79,6 +81,8 @@ class Candidates(NamedTuple):
     exact: bool
     partial: bool
     """Whether `total` was counted, not estimated; and whether the time budget ran out."""
+    unsearched: int = 0
+    """Documents that were not searched because the first tier of their segment had enough."""
 
 
 class Hit(msgspec.Struct, frozen=True):
@@ -155,4 +159,6 @@ class ResultPage(msgspec.Struct, frozen=True):
     shards: tuple[int, tuple[int, ...]] = (0, ())  # of a cluster: how many were asked, and which did not answer
     facets: tuple[tuple[str, tuple[tuple[str, int], ...], tuple[float, float] | None], ...] = ()
     """Of each field that was asked for: the most frequent values and their counts, and the least and largest number."""
+    unsearched: int = 0
+    """Documents that were not searched because those with higher ranks were enough: then `total` is a lower bound."""
     sites: tuple[tuple[str, str, float, int, str], ...] = ()  # name, outcome, milliseconds, results, reason

@@ -18,7 +18,7 @@ from periplus.search.link_queries import resolve_links
 from periplus.search.presentation.stored_fields import DocumentCache
 from periplus.search.presentation.verticals import list_verticals
 from periplus.search.ranking_weights import change_weights
-from periplus.search.request_filters import add_filters, filter_notes, with_rules
+from periplus.search.request_filters import add_filters, filter_notes, with_enough, with_rules
 from periplus.search.rewriting.unfinished_word import unfinished_word
 from periplus.search.suggester import Suggester
 from periplus.settings import Settings
@@ -116,7 +116,8 @@ class IndexSession:
         plan = self.ranker.plan(filtered, notes, unfinished_word(query), verbatim=query.verbatim)
         if alternatives := alternative_words(tree):
             plan = plan._replace(alternatives=alternatives)
-        return with_rules(self.synonyms.expand(self.index, plan, tree), query, self._rules)
+        plan = with_rules(self.synonyms.expand(self.index, plan, tree), query, self._rules)
+        return with_enough(plan, query, self._settings.search.enough)
 
     def parts(self) -> IndexParts:
         """Return what the index consists of."""

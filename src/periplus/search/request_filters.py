@@ -8,7 +8,7 @@ from periplus.records import Query
 from periplus.result_rules import RuleStore
 from periplus.text import is_language
 
-__all__ = ["add_filters", "filter_notes", "is_site_search", "with_rules"]
+__all__ = ["add_filters", "filter_notes", "is_site_search", "with_enough", "with_rules"]
 
 _NO_END: Final = 1 << 30
 _DAY: Final = 86_400
@@ -47,6 +47,17 @@ def with_rules(plan: QueryPlan, query: Query, store: RuleStore | None, *, blocks
     if unknown:
         plan = plan._replace(notes=(*plan.notes, "The rules of this search are not on this server: they do not count."))
     return plan if rules is None else plan._replace(rules=rules)
+
+
+def with_enough(plan: QueryPlan, query: Query, default: int) -> QueryPlan:
+    """Return a plan that is content with the first tier where it has enough good pages.
+
+    default: how many these are, unless the query says so. News is searched as a whole, since new pages have few links,
+    and so is what is counted or sorted.
+    """
+    enough = default if query.enough < 0 else query.enough
+    needs_all = query.having == "news" or query.facets or query.sort
+    return plan._replace(enough=enough) if enough and not needs_all else plan
 
 
 def is_site_search(query: Query) -> bool:

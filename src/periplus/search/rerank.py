@@ -46,6 +46,8 @@ class RerankedCandidates(NamedTuple):
     """What embeddings added to each score; None where they take no part."""
     home_page: HomePage | None
     """The home page that was put first because the query names its site."""
+    unsearched: int = 0
+    """Documents that were not searched because those with higher ranks were enough."""
 
 
 class _Pool(NamedTuple):
@@ -87,6 +89,7 @@ def rerank(
         retrieved.partial,
         points[:limit] if points is not None else None,
         None,
+        retrieved.unsearched,
     )
     home = retrieved.home_page
     if home is None or not len(rows) or not is_first_result(home, reranked, _static_rank(retrieved, int(rows[0]))):

@@ -84,6 +84,8 @@ class RetrievedCandidates(NamedTuple):
     nearest: NearestDocuments | None
     factors: npt.NDArray[np.float32] = _NO_RANKS
     """What rules multiply the scores of candidates by, as `scores` are already; empty where no rule does."""
+    unsearched: int = 0
+    """Documents that were not searched because those with higher ranks were enough."""
 
 
 class BrokerNeeds(NamedTuple):
@@ -149,6 +151,7 @@ def retrieve(
         similarities.candidates if similarities else None,
         _nearest(index, plan, similarities, dated=dated, ranked=site_name is not None) if similarities else None,
         factors,
+        candidates.unsearched,
     )
 
 

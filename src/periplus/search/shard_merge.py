@@ -67,6 +67,7 @@ def merge_shards(parts: Sequence[RetrievedCandidates]) -> RetrievedCandidates:
         similarities,
         _merge_nearest(parts, offsets),
         _merge_column([part.factors for part in parts], order),
+        sum(part.unsearched for part in parts),
     )
 
 

@@ -15,6 +15,7 @@ __all__ = [
     "CATEGORIES",
     "FORMATS",
     "MAX_COUNT",
+    "MAX_ENOUGH",
     "MAX_QUERY_LENGTH",
     "MAX_START",
     "OWN_RULES",
@@ -35,6 +36,7 @@ MAX_QUERY_LENGTH: Final = 2_000
 MAX_START: Final = 10_000
 _MAX_FIELD: Final = 100
 MAX_COUNT: Final = 100
+MAX_ENOUGH: Final = 1_000_000
 PAGE_SIZE: Final = 10
 """Results on a page for people."""
 FORMATS: Final = ("html", "json", "rss", "csv")
@@ -143,6 +145,7 @@ def parse_api_request(parameters: Mapping[str, str]) -> SearchRequest:
     start = _bounded("start", parameters.get("start", str((page - 1) * size)), 0, MAX_START)
     safe = _bounded("safesearch", parameters.get("safesearch", "") or "0", 0, 2)
     explain = _bounded("explain", parameters.get("explain", "0"), 0, 1) == 1
+    _bounded("enough", parameters.get("enough", "") or "0", 0, MAX_ENOUGH)
     for name, value, choices in (
         ("time_range", parameters.get("time_range", ""), TIME_RANGES),
         ("tab", parameters.get("tab", ""), TABS),
@@ -186,6 +189,7 @@ def _with_filters(parameters: Mapping[str, str], query: Query, truncated: bool, 
         sort=parameters.get("sort", "")[:_MAX_FIELD].strip(),
         facets=tuple(name for name in parameters.get("facets", "")[:MAX_QUERY_LENGTH].split(",") if name.strip()),
         every_word=parameters.get("match", "") == "all",
+        enough=-1 if (enough := _whole_number(parameters.get("enough", ""))) is None else min(enough, MAX_ENOUGH),
     )
     format_name = parameters.get("format", "").lower()
     return SearchRequest(
@@ -236,6 +240,7 @@ _NAMES: Final = (
     "rules",
     "snapshot",
     "as_of",
+    "enough",
 )
 
 
@@ -257,6 +262,7 @@ def request_url(request: SearchRequest, **changes: str | int) -> str:
         request.rules,
         "" if query.snapshot.startswith("@") else query.snapshot,
         query.snapshot[1:] if query.snapshot.startswith("@") else "",
+        "" if query.enough < 0 else str(query.enough),
     )
     parameters = dict(zip(_NAMES, values, strict=True)) | changes
     return "/search?" + "&".join([f"{name}={_quoted(value)}" for name, value in parameters.items() if value])

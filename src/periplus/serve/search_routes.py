@@ -3,7 +3,16 @@
 from typing import Final
 
 from periplus.serve.route_records import INVALID, TOO_MANY, Parameter, Route, integer, text
-from periplus.serve.search_request import CATEGORIES, FORMATS, MAX_COUNT, MAX_QUERY_LENGTH, MAX_START, TABS, TIME_RANGES
+from periplus.serve.search_request import (
+    CATEGORIES,
+    FORMATS,
+    MAX_COUNT,
+    MAX_ENOUGH,
+    MAX_QUERY_LENGTH,
+    MAX_START,
+    TABS,
+    TIME_RANGES,
+)
 
 __all__ = ["COLLECTION_PARAMETERS", "SEARCH_ROUTES"]
 
@@ -28,6 +37,11 @@ _FILTERS: Final = (
         "rules",
         "ids of rule sets from /api/rules, separated by commas, that block, raise and lower pages",
         text(131, pattern="^[0-9a-f]{32}(,[0-9a-f]{32}){0,3}$"),
+    ),
+    Parameter(
+        "enough",
+        "good pages among those with the highest static ranks that are enough; 0 searches all pages",
+        integer(0, MAX_ENOUGH, 0),
     ),
     Parameter("as_you_type", "1 if the last word may be unfinished: a prefix", {"type": "string", "enum": ["0", "1"]}),
 )

@@ -211,6 +211,14 @@ class SearchSettings(Section, frozen=True):
         int,
         Meta(description="Maximum number of postings and positions that a query decodes, in millions", ge=1),
     ] = 200
+    enough: Annotated[
+        int,
+        Meta(
+            description="Number of good pages, with all words of a query, in the quarter of the index with the highest "
+            "static ranks that are enough: other pages are not searched, and the answer says so; 0 searches all",
+            ge=0,
+        ),
+    ] = 0
     synonym_weight: Annotated[
         float, Meta(description="Weight of synonyms learned from links, relative to 1; 0 disables them", ge=0, le=1)
     ] = 0.4

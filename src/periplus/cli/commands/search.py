@@ -5,6 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+import msgspec
 import typer
 from typer.core import TyperCommand
 
@@ -43,6 +44,9 @@ def search(
     verbatim: Annotated[
         bool, typer.Option("--verbatim", help="Search the query as typed: neither relaxed nor corrected.")
     ] = False,
+    enough: Annotated[
+        int | None, typer.Option("--enough", min=0, help="As the setting search.enough; 0 searches all pages.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Search the index and print the results. A minus sign, as in -land, excludes a word."""
@@ -51,6 +55,8 @@ def search(
 
     text = " ".join(word.strip() for word in words).strip()
     query = Query(text, start=start, size=size, explain=explain, verbatim=verbatim)
+    if enough is not None:
+        query = msgspec.structs.replace(query, enough=enough)
     with observe(as_json) as observer:
         page = search_folder(Path(settings.folder), settings, query, observer)
     if as_json:
@@ -66,7 +72,7 @@ def _print_results(page: "ResultPage") -> None:
         echo(clean(remark))
     for number, hit in enumerate(page.hits, page.query.start + 1):
         _print_hit(number, hit)
-    about = "" if page.exact else "about "
+    about = "at least " if page.unsearched else "" if page.exact else "about "
     partial = ", partial" if page.partial else ""
     results = about + format_count(page.total, "result") if page.hits else "No results"
     echo(f"{results} in {format_count(page.documents, 'page')}, {page.seconds * 1000:.1f} ms{partial}")

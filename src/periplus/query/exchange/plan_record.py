@@ -94,6 +94,7 @@ class PlanRecord(NamedTuple):
     """The ids of rule sets: their texts are sent to a shard that does not have them."""
     blocks_only: bool = False
     """Whether rules block only, and scores stay as they are."""
+    enough: int = 0
 
 
 def record_plan(plan: QueryPlan, named: Sequence[NamedRecord] = (), *, fixed: bool = True) -> PlanRecord:
@@ -129,6 +130,7 @@ def record_plan(plan: QueryPlan, named: Sequence[NamedRecord] = (), *, fixed: bo
         plan.pairs() if fixed else (),
         plan.rules.ids if plan.rules is not None else (),
         plan.rules is not None and plan.rules.blocks_only,
+        plan.enough,
     )
 
 
@@ -179,6 +181,7 @@ def restore_plan(record: PlanRecord, index: Index, shard: int = 0) -> QueryPlan:
         record.name,
         record.verbatim,
         fixed=record.fixed,
+        enough=record.enough,
     )
     return plan.bind(index, _find_named(record.named, index, shard))
 
@@ -232,6 +235,7 @@ def _check(record: PlanRecord) -> None:
         raise BadInput("A plan is too large.")
     if not (
         0 <= record.groups <= match.MAX_LEAVES
+        and record.enough >= 0
         and _is_program(record)
         and _are_leaves(record)
         and _are_phrases(record)

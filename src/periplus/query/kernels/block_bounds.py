@@ -30,6 +30,7 @@ from periplus.index.kernels.term_dictionary import (
     ENTRY_POSITIONS,
     read_varint,
 )
+from periplus.query.kernels.first_blocks import count_headers
 from periplus.query.kernels.plan import LEAF_DOCUMENTS, Plan, Scratch, place_of_leaf
 
 __all__ = [
@@ -101,7 +102,7 @@ def _meet_sparse(
 ) -> int:  # pragma: no cover - compiled
     """Keep the documents that have this sparse term too; list and count their blocks."""
     n, number, count = np.int64(0), plan.place[leaf, ENTRY_FREQUENCY], 0
-    while n < number:
+    while n < number and scratch.sparse[leaf, n] >> 30 < len(lists.live):
         block, first, documents = scratch.sparse[leaf, n] >> 30, n, np.uint64(0)
         while n < number and scratch.sparse[leaf, n] >> 30 == block:
             documents |= _ONE << np.uint64((scratch.sparse[leaf, n] >> 24) & (BLOCK - 1))
@@ -146,7 +147,7 @@ def add_middling(
     bound, have = scratch.bound, scratch.have
     bit = _ONE << np.uint64(leaf)
     begin = plan.place[leaf, ENTRY_BEGIN] + 2
-    heads = lists.stream[begin : begin + plan.place[leaf, ENTRY_HEADERS]]
+    heads = lists.stream[begin : begin + count_headers(lists, plan, leaf)]
     block = np.uint64(np.int64(-1))
     for n in range(len(heads)):
         head = heads[n]
@@ -170,7 +171,7 @@ def add_within(
     allowed, bit = plan.given[plan.leaves[leaf, LEAF_DOCUMENTS]], _ONE << np.uint64(leaf)
     begin, row = plan.place[leaf, ENTRY_BEGIN] + 2, plan.place[leaf, ENTRY_BITSET_ROW]
     block = np.uint64(np.int64(-1))
-    for n in range(plan.place[leaf, ENTRY_HEADERS]):
+    for n in range(count_headers(lists, plan, leaf)):
         head = lists.stream[begin + n]
         step = np.uint64(head & np.uint8(15))
         block += step
@@ -198,7 +199,7 @@ def _meet_middling(
     lengths = heads + np.uint64(number)
     at = lengths + np.uint64((number + 3) // 4)
     block, count = np.uint64(np.int64(-1)), np.uint64(0)
-    for i in range(number):
+    for i in range(count_headers(lists, plan, leaf)):
         n = np.uint64(i)
         step = np.uint64(stream[heads + n] & np.uint8(15))
         block += step

@@ -17,7 +17,7 @@ from periplus.accel.bit_ops import popcount
 from periplus.accel.pointers import PinnedArrays, pin
 from periplus.index.kernels.postings_format import BLOCK
 from periplus.index.kernels.postings_reader import PostingsReader, get_postings, make_tiny_postings
-from periplus.query.kernels.best_documents import offer, put_in_order
+from periplus.query.kernels.best_documents import all_words, offer, put_in_order
 from periplus.query.kernels.block_bounds import SLACK
 from periplus.query.kernels.block_finder import find_blocks
 from periplus.query.kernels.block_order import choose
@@ -27,6 +27,9 @@ from periplus.query.kernels.plan import (
     ALL,
     ALL_PAIRED,
     AND,
+    COMPLETE,
+    COMPLETE_SAMPLED,
+    COUNTS_COMPLETE,
     EVERY,
     EVERY_DOCUMENT,
     GIVEN,
@@ -98,6 +101,8 @@ class MatchResult(NamedTuple):
     exact: bool
     whole: bool = True
     """Whether all was looked at."""
+    complete: int = 0
+    """About so many have all words of the query, where it has words of which any may match and they are counted."""
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -178,7 +183,7 @@ def match_best(
     there are more. With 0 nothing is counted that need not be looked at for the best: a lower bound. `scratch.progress`
     has, between calls: phase + 1, the next block of the phase, its blocks (-1: not chosen yet), blocks that can match,
     and kept, total, skipped, counted, step and blocks counted whole so far; then the work units so far, over all calls,
-    and how many there may be.
+    how many there may be, and what is said of COMPLETE.
     """
     lists, plan, scratch = get_postings(lists_at), get_plan(plan_at), get_scratch(desk_at)
     progress = scratch.progress
@@ -190,7 +195,7 @@ def match_best(
         scratch.spots[:, 4] = scratch.spots[:, 6] = -1
         progress[WORK] = scan_work(plan, len(lists.live))
     bound, chosen, count = scratch.bound, scratch.order[1], progress[3]
-    choosy, whole = count_blocks == 0, progress[9]
+    choosy, whole, complete = count_blocks == 0, progress[9], progress[COUNTS_COMPLETE] != 0 and plan.groups > 0
     kept, total, skipped, counted, step = progress[4], progress[5], progress[6], progress[7], progress[8]
     turn_end, done = min(progress[WORK] + most, progress[WORK_LIMIT]), True
     started = progress[WORK]
@@ -214,6 +219,9 @@ def match_best(
                 least /= lists.block_factor[block]
             matched, scored = find_matching(lists, plan, scratch, block, least, not prunes, phase < 2)
             bound[block] = 0 if prunes and not choosy else -1
+            if complete and not prunes:
+                full = popcount(matched & all_words(plan, scratch.sets)) if matched else 0
+                progress[COMPLETE_SAMPLED if phase == 2 else COMPLETE] += full
             if phase == 2:
                 counted += popcount(matched)
                 continue
@@ -225,11 +233,11 @@ def match_best(
         if not done:
             break
         progress[2] = -1
+    progress[6], progress[8] = skipped, step
     if done:
         put_in_order(scratch, kept)
     else:
-        progress[4], progress[5], progress[6], progress[7], progress[8] = kept, total, skipped, counted, step
-        progress[9] = whole
+        progress[4], progress[5], progress[7], progress[9] = kept, total, counted, whole
     if choosy:
         return kept, float(total), kept < k, done, progress[WORK]
     whole_total = total + counted * (skipped / ((skipped + step - 1) // step)) if skipped else float(total)
@@ -251,11 +259,17 @@ def match(
     count_blocks: int,
     late: Callable[[int], bool] = lambda work: False,
     most_work: int = UNBOUNDED,
+    *,
+    counts_complete: bool = False,
 ) -> MatchResult:
     """Return the `k` best documents; see `match_best`.
 
     late: called with the work units of each turn; returns whether to stop early. most_work: units after which it ends.
+    counts_complete: whether documents with all words are counted too.
     """
+    if counts_complete:
+        progress = scratch.arrays.progress
+        progress[COUNTS_COMPLETE], progress[COMPLETE], progress[COMPLETE_SAMPLED] = 1, 0, 0
     places = lists.addresses, plan.addresses, scratch.addresses
     kept, total, exact, done, work = match_best(*places, k, count_blocks, -TURN, most_work)
     stop = late(work)
@@ -268,9 +282,17 @@ def match(
         kept, total, exact, done, work = match_best(*places, k, count_blocks, TURN, most_work)
         stop = late(work - charged)
     # Without further work a phrase is not looked for: what a block gave then is not all of it.
-    whole = done and work <= most_work
-    best = scratch.arrays
-    return MatchResult(best.best[:kept].copy(), best.scores[BLOCK : BLOCK + kept].copy(), total, exact and whole, whole)
+    whole, best = done and work <= most_work, scratch.arrays
+    complete = _take_complete(best.progress) if counts_complete else 0
+    documents, scores = best.best[:kept].copy(), best.scores[BLOCK : BLOCK + kept].copy()
+    return MatchResult(documents, scores, total, exact and whole, whole, complete)
+
+
+def _take_complete(progress: npt.NDArray[np.int64]) -> int:
+    """Return how many documents have all words, those of a sample extrapolated; the next query need not count them."""
+    skipped, step = int(progress[6]), max(1, int(progress[8]))
+    progress[COUNTS_COMPLETE], sampled = 0, (skipped + step - 1) // step
+    return int(progress[COMPLETE]) + (int(progress[COMPLETE_SAMPLED]) * skipped // sampled if sampled else 0)
 
 
 def warm() -> None:

@@ -24,6 +24,9 @@ __all__ = [
     "ALL",
     "ALL_PAIRED",
     "AND",
+    "COMPLETE",
+    "COMPLETE_SAMPLED",
+    "COUNTS_COMPLETE",
     "EVERY",
     "EVERY_DOCUMENT",
     "GIVEN",
@@ -63,11 +66,14 @@ SOME_PAIRED, ALL_PAIRED = 1, 2
 LEAF_FIELDS, LEAF_GROUP, LEAF_DOCUMENTS = 0, 1, 2
 """Columns of `Plan.leaves`."""
 MAX_LEAVES = 64
-PROGRESS = 12
+PROGRESS = 15
 """Numbers that a query in several turns is taken up by."""
 WORK, WORK_LIMIT = 10, 11
 """Elements of `Scratch.progress`: work units so far, postings and positions that were decoded, and how many there may
 be: then documents of the open block are left out, and the query ends."""
+COUNTS_COMPLETE, COMPLETE, COMPLETE_SAMPLED = 12, 13, 14
+"""Elements of `Scratch.progress`: whether documents with all words of the query are counted; of these, those in blocks
+that are counted whole, and in blocks that are a sample. The caller sets all three."""
 MOST_POSITIONS = 1 << 16
 """More positions of one term in one document than this are not read."""
 

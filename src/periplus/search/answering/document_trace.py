@@ -133,7 +133,7 @@ def trace_document(
     session: IndexSession, settings: SearchSettings, cards: CardReader, query: Query, key: int
 ) -> tuple[ResultPage, DocumentTrace]:
     """Return the answer to a query with all its results, and what became of the document with a key."""
-    wide = msgspec.structs.replace(query, start=0, size=settings.max_results, explain=False)
+    wide = msgspec.structs.replace(query, start=0, size=settings.max_results, explain=False, enough=0)
     backend = _TracingBackend(session, settings, cards)
     page = QueryAnswerer(settings).answer(backend, wide, SearchLimits())
     place = _find(session, key)

@@ -217,7 +217,11 @@ class QueryAnswerer:
             candidates.partial or bool(budget.skipped),
             timer.elapsed(),
             backend.collection.documents,
-            self._notes(plan, candidates.total, query) + _note_skipped(budget, candidates.partial),
+            (
+                *self._notes(plan, candidates.total, query),
+                *_note_skipped(budget, candidates.partial),
+                *_note_unsearched(candidates),
+            ),
             hidden=results.hidden,
             examined=results.examined,
             timings=timer.timings(),
@@ -226,6 +230,7 @@ class QueryAnswerer:
             card=card,
             plan=describe_plan(plan),
             work=budget.spent,
+            unsearched=candidates.unsearched,
         )
 
     def _check_cost(self, backend: SearchBackend, plan: QueryPlan, query: Query, limits: SearchLimits) -> None:
@@ -317,6 +322,13 @@ def _other_spellings(
         if spellings := find(collection, query.words, words, complete):
             return spellings
     return ()
+
+
+def _note_unsearched(candidates: RerankedCandidates) -> tuple[str, ...]:
+    """Return a note where not all pages were searched, because those with the highest static ranks were enough."""
+    return (
+        ("Only the pages with the highest ranks were searched: enough of them fit.",) if candidates.unsearched else ()
+    )
 
 
 def _note_skipped(budget: QueryBudget, partial: bool) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ from periplus.search.presentation.result_selection import (
     related_rows,
     select_columns,
 )
-from periplus.search.request_filters import add_filters, filter_notes, with_rules
+from periplus.search.request_filters import add_filters, filter_notes, with_enough, with_rules
 from periplus.search.rerank import RerankedCandidates
 from periplus.search.retrieve import RetrievedCandidates
 from periplus.search.rewriting.unfinished_word import unfinished_word
@@ -116,6 +116,7 @@ class ShardedBackend:
         plan = plan._replace(alternatives=alternative_words(parsed.tree))
         plan = self._synonyms.expand(self.collection, plan, parsed.tree)
         plan = with_rules(plan, query, self._rules, blocks_only=self.blocks_only)
+        plan = with_enough(plan, query, self._settings.search.enough)
         self._planned.append((plan, query))
         return plan
 
@@ -229,7 +230,7 @@ class ShardedBackend:
     def _expand(self, plan: QueryPlan, limit: int, budget: QueryBudget, feedback: str) -> QueryPlan:
         """Return a plan widened by words of its best candidates, if they are clear and there is time."""
         first = self._retrieve(record_plan(plan, fixed=False), plan, max(limit, self.model.depth), budget, None, False)
-        candidates = Candidates(*first[:3], first.total, first.exact, first.partial)
+        candidates = Candidates(*first[:3], first.total, first.exact, first.partial, first.unsearched)
         wanted = feedback == "always" or is_clear(plan, candidates)
         if not wanted or first.partial or budget.skips("feedback"):
             return plan

@@ -186,7 +186,7 @@ class ShardedSearcher:
         own = msgspec.structs.replace(self._settings.search, budget_ms=1000 * _LONG_SECONDS)
         settings = msgspec.structs.replace(self._settings, search=own)
         collection = self._collection
-        wide = msgspec.structs.replace(query, start=0, size=own.max_results, explain=False)
+        wide = msgspec.structs.replace(query, start=0, size=own.max_results, explain=False, enough=0)
         with collection.noting_missing():
             backend = TracingBackend(self._group, collection, settings, self._model, self._synonyms, self._rules)
             page = QueryAnswerer(own).answer(backend, wide, SearchLimits())

@@ -44,6 +44,7 @@ def as_json(page: ResultPage, request: SearchRequest | None = None, answers: Seq
         "count": query.size,
         "exact": page.exact,
         "partial": page.partial,
+        "unsearched": page.unsearched,
         "seconds": page.seconds,
         "timings": dict(page.timings),
         "documents": page.documents,
