@@ -22,6 +22,7 @@ __all__ = [
     "PAGE_SIZE",
     "TABS",
     "TIME_RANGES",
+    "RequestLinks",
     "SearchRequest",
     "parse_api_request",
     "parse_page_request",
@@ -266,6 +267,34 @@ def request_url(request: SearchRequest, **changes: str | int) -> str:
     )
     parameters = dict(zip(_NAMES, values, strict=True)) | changes
     return "/search?" + "&".join([f"{name}={_quoted(value)}" for name, value in parameters.items() if value])
+
+
+class RequestLinks:
+    """URLs of one request, which has words, with other words or another page; `request_url` makes each from scratch."""
+
+    def __init__(self, request: SearchRequest) -> None:
+        self._request = request
+        self.head = _words_url(request.query.words)
+        """The URL up to the number of results that are skipped."""
+        self.rest = request_url(request, start=0).removeprefix(self.head)
+        """The URL from there on."""
+
+    def page(self, start: int) -> str:
+        """Return the URL of the results after so many."""
+        return f"{self.head}&start={start}{self.rest}" if start else self.head + self.rest
+
+    def explain(self, number: str) -> str:
+        """Return the URL of these results, with one of them explained; what stands for its number is not quoted."""
+        start = self._request.query.start
+        return f"{self.head}{f'&start={start}' if start else ''}&explain={number}{self.rest}"
+
+    def words(self, text: str) -> str:
+        """Return the URL of the first results for other words."""
+        return _words_url(text) + self.rest if text else request_url(self._request, q="", start=0)
+
+
+def _words_url(words: str) -> str:
+    return f"/search?q={_quoted(words)}"
 
 
 @functools.lru_cache(4096)

@@ -1,6 +1,7 @@
 """Links of the result page, and which links to other sites are safe to show."""
 
 import re
+from collections.abc import Sequence
 from typing import Final
 from urllib.parse import quote
 
@@ -40,27 +41,36 @@ def safe_link(url: str) -> str:
 
 def result_link(hit: Hit) -> str:
     """Return the link of a result: the page, or what was published here and is not on the web."""
-    if match := _PUBLISHED.fullmatch(hit.url):
-        return f"/c/{match[1]}"
-    if _UNPUBLISHED.match(hit.url):
-        return f"/cached/{hit.key:016x}"
+    if _may_be_unpublished(hit.url):
+        if match := _PUBLISHED.fullmatch(hit.url):
+            return f"/c/{match[1]}"
+        if _UNPUBLISHED.match(hit.url):
+            return f"/cached/{hit.key:016x}"
     return safe_link(hit.url)
+
+
+def _may_be_unpublished(url: str) -> bool:
+    """Return False for most URLs, which takes less time than a pattern."""
+    return not url.isascii() or ".invalid" in url.lower()
 
 
 def is_published_here(hit: Hit) -> bool:
     """Return whether a result is content that was published here, without an address on the web."""
-    return _PUBLISHED.fullmatch(hit.url) is not None
+    return _may_be_unpublished(hit.url) and _PUBLISHED.fullmatch(hit.url) is not None
 
 
-def fragment_link(hit: Hit) -> str:
-    """Return the link of a result with a text fragment, so that the browser scrolls to the snippet and marks it."""
-    link = result_link(hit)
+def fragment_link(hit: Hit, link: str | None = None) -> str:
+    """Return the link of a result with a text fragment, so that the browser scrolls to the snippet and marks it.
+
+    link: that of the result, if it is known.
+    """
+    link = result_link(hit) if link is None else link
     if hit.kind not in ("text/html", "text/plain") or not link.startswith("http") or "#" in link:
         return link
     words = _fragment_words(hit)
     if len(words) < _MIN_FRAGMENT_WORDS:
         return link
-    return f"{link}#:~:text={_quote_fragment(' '.join(words))}"
+    return f"{link}#:~:text={_quote_words(words)}"
 
 
 def passage_link(url: str, text: str) -> str:
@@ -71,6 +81,14 @@ def passage_link(url: str, text: str) -> str:
     ends = [text.splitlines()[0].split()[:_END_WORDS], text.splitlines()[-1].split()[-_END_WORDS:]]
     parts = [words] if len(words) <= 2 * _END_WORDS else ends
     return f"{url.partition('#')[0]}#:~:text={','.join(_quote_fragment(' '.join(part)) for part in parts)}"
+
+
+def _quote_words(words: Sequence[str]) -> str:
+    """Quote words, and the spaces between them; most have nothing to quote."""
+    joined = "".join(words)
+    if joined.isascii() and joined.isalnum():
+        return "%20".join(words)
+    return "%20".join([word if word.isascii() and word.isalnum() else _quote_fragment(word) for word in words])
 
 
 def _quote_fragment(text: str) -> str:
@@ -86,8 +104,10 @@ def _fragment_words(hit: Hit) -> list[str]:
     first = next((n for n, (_, marked) in enumerate(hit.snippet) if marked), None)
     if first is None:
         return []
-    words = "".join(texts[first:]).replace("…", " ").encode("utf-8", "ignore").decode().split()
-    return words[: min(_MAX_FRAGMENT_WORDS, len(words) - 1)]
+    text = "".join(texts[first:]).replace("…", " ")
+    if not text.isascii():
+        text = text.encode("utf-8", "ignore").decode()
+    return text.split(None, _MAX_FRAGMENT_WORDS)[:-1]
 
 
 def require_word(request: SearchRequest, word: str) -> str:

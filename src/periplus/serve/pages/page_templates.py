@@ -31,16 +31,19 @@ class PageRenderer:
 
     def __init__(self, assets: Mapping[str, Asset], offers_publishing: Callable[[], bool] = lambda: False) -> None:
         """Make links to assets; offers_publishing: whether pages link to the form for publishing."""
-        self._offers_publishing = offers_publishing
+        self.offers_publishing = offers_publishing
         self._links = {name: f"{_STATIC}{name}?v={asset.version}" for name, asset in assets.items()}
         self._environments: dict[str, jinja2.Environment] = {}
 
     def render(self, name: str, locale: Locale, **variables: Any) -> bytes:
         """Return a rendered template; characters without a UTF-8 form become question marks."""
+        return self.render_part(name, locale, now=time.time(), **variables).encode("utf-8", "replace")
+
+    def render_part(self, name: str, locale: Locale, **variables: Any) -> str:
+        """Return a rendered template that is a part of a page."""
         variables.setdefault("request", _EMPTY_REQUEST)
         variables.setdefault("query", variables["request"].query)
-        text = self._environment(locale).get_template(name).render(variables, now=time.time())
-        return text.encode("utf-8", "replace")
+        return self._environment(locale).get_template(name).render(variables)
 
     def response(
         self,
@@ -71,7 +74,7 @@ class PageRenderer:
                     "static": self._links,
                     "safe_link": safe_link,
                     "request_url": request_url,
-                    "offers_publishing": self._offers_publishing,
+                    "offers_publishing": self.offers_publishing,
                     "locales": LOCALES,
                     "locale": locale,
                     _TRANSLATE: locale.translate,

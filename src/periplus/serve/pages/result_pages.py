@@ -14,7 +14,6 @@ from periplus.serve.api.result_formats import EMPTY_NOTE, as_csv, as_json, as_rs
 from periplus.serve.instant.instant_answers import instant_answer
 from periplus.serve.instant.weather import WeatherQuery, parse_weather_query
 from periplus.serve.middleware.slow_query_log import SlowQueryLog
-from periplus.serve.pages.hit_html import write_results
 from periplus.serve.pages.locales import Locale, choose_locale
 from periplus.serve.pages.media_tab import HasThumbnail, thumbnail_link, write_media
 from periplus.serve.pages.page_links import page_numbers, queries_without_one_word
@@ -23,11 +22,14 @@ from periplus.serve.pages.related_queries import related_queries
 from periplus.serve.pages.trending_pages import TrendingPage
 from periplus.serve.protocols import SearcherLike
 from periplus.serve.request_bodies import encode_json
+from periplus.serve.result_html.hit_html import write_results
+from periplus.serve.result_html.result_page import ResultPageWriter
+from periplus.serve.result_html.result_parts import ResultView
 from periplus.serve.search_request import (
     FORMATS,
     MAX_START,
-    PAGE_SIZE,
     TABS,
+    RequestLinks,
     SearchRequest,
     parse_api_request,
     parse_page_request,
@@ -100,6 +102,7 @@ class ResultRenderer:
     ) -> None:
         self._searcher = searcher
         self._renderer = renderer
+        self._writer = ResultPageWriter(renderer)
         self._is_busy = is_busy
         self._extras = extras
         self._slow_queries = slow_queries
@@ -199,7 +202,8 @@ class ResultRenderer:
             return []
         words = page.showing_for or request.query.words
         related = related_queries(self._searcher, words, page.hits, page.corrections[:2])
-        return [(text, request_url(request, q=text, start=0)) for text in related]
+        links = RequestLinks(request)
+        return [(text, links.words(text)) for text in related]
 
     def _results(
         self, page: ResultPage, request: SearchRequest, locale: Locale, shorter: list[tuple[str, str]]
@@ -208,29 +212,24 @@ class ResultRenderer:
         if page.showing_for:  # Links lead to more results of the correction.
             corrected = msgspec.structs.replace(query, words=page.showing_for)
             request = msgspec.structs.replace(request, query=corrected)
-        return self._renderer.render(
-            "results.html",
-            locale,
-            request=request,
-            query=query,
-            page=page,
-            numbers=page_numbers(query, page.total, len(page.hits), MAX_START),
-            current=query.start // PAGE_SIZE + 1,
-            page_size=PAGE_SIZE,
-            results=_write_hits(page, request, locale, self._extras.has_thumbnail),
-            card_image=self._card_image(page),
-            shorter=shorter,
-            answer=instant_answer(query.words) if not query.start else None,
-            tabs=[
-                tab for tab, kinds in TABS.items() if tab in ("web", request.tab) or statistics.kinds & {tab, *kinds}
-            ],
-            languages=list(dict.fromkeys((*statistics.languages, *filter(None, (query.language,))))),
-            clicks=self._extras.clicks,
-            trending=self._extras.trending() if not query.start else (),
-            weather=self._weather(query),
-            related=self._related(page, request),
-            many_hidden=page.hidden > _MANY_HIDDEN * max(1, page.examined),
+        view = ResultView(
+            page,
+            request,
+            query,
+            _write_hits(page, request, locale, self._extras.has_thumbnail),
+            page_numbers(query, page.total, len(page.hits), MAX_START),
+            [tab for tab, kinds in TABS.items() if tab in ("web", request.tab) or statistics.kinds & {tab, *kinds}],
+            tuple(dict.fromkeys((*statistics.languages, *filter(None, (query.language,))))),
+            shorter,
+            self._related(page, request),
+            self._extras.trending() if not query.start else (),
+            instant_answer(query.words) if not query.start else None,
+            self._weather(query),
+            self._card_image(page),
+            self._extras.clicks,
+            page.hidden > _MANY_HIDDEN * max(1, page.examined),
         )
+        return self._writer.write(view, locale)
 
 
 def _write_hits(page: ResultPage, request: SearchRequest, locale: Locale, has_thumbnail: HasThumbnail) -> str:

@@ -3,8 +3,9 @@
 Text from pages and people is escaped here.
 """
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Final
 
@@ -14,19 +15,27 @@ from periplus.serve.pages.media_tab import HasThumbnail, icon_html
 from periplus.serve.pages.number_formats import PLAIN_KINDS
 from periplus.serve.pages.page_links import fragment_link, is_published_here, require_word, result_link, safe_link
 from periplus.serve.pages.reason_labels import ReasonRow, label_reasons
-from periplus.serve.search_request import TABS, SearchRequest, request_url
+from periplus.serve.result_html.escaping import escape_all
+from periplus.serve.search_request import TABS, RequestLinks, SearchRequest, request_url
 
 __all__ = ["write_results"]
+
+_Pieces = Sequence[tuple[str, bool]]
+_Snippet = tuple[_Pieces, ...]
+"""The pieces of a snippet: none, all, or those before, in and after the sentence that answers."""
 
 _DAY: Final = 86_400
 _ADULT: Final = int(PageFlag.ADULT)
 _NOARCHIVE: Final = int(PageFlag.NOARCHIVE)
 _PAYWALL: Final = int(PageFlag.PAYWALL)
-_SEPARATOR: Final = '<span class="step" aria-hidden="true"> › </span>'
+_BADGES: Final = _ADULT | _PAYWALL
+_SEPARATOR: Final = '</bdi><span class="step" aria-hidden="true"> › </span><bdi>'
 _DOTS: Final = "… "
 _AFTER_HEADING: Final = " · "
 _LEAST_TEXT: Final = 40
 """Characters that a snippet has at least without its heading."""
+_NUMBER: Final = "{number}"
+"""Where the number of a result goes in the link that explains it."""
 _MAX_LINK_TITLE: Final = 60
 """Characters of the title of a link inside a result."""
 
@@ -54,33 +63,39 @@ class _HitWriter:
         self._locale = locale
         self._now = now
         self._translate = locale.translate_escaped
-        self._explain_url = (
-            escape(request_url(request, explain="0")).replace("explain=0", "explain={number}") if hits else ""
-        )
+        explain_url = escape(RequestLinks(request).explain(_NUMBER)) if hits else ""
+        self._before_number, _, self._after_number = explain_url.partition(_NUMBER)
+        self._today = int(now // _DAY)
+        self._published = self._translate("published here")
+        self._passage = f"{self._translate('passage')}</a>"
+        self._rule = f'<button class="rule" type="button">{self._translate("site rule")}</button> '
+        self._required: dict[str, str] = {}
 
     def write(self, hit: Hit, number: int) -> str:
         """Return one result."""
-        translate, link, passage = self._translate, result_link(hit), fragment_link(hit)
+        link, snippet = result_link(hit), _arrange(hit)
+        texts = [link, hit.title.strip() or " › ".join(hit.breadcrumbs) or hit.url, *_trail(hit.breadcrumbs)]
+        begin = len(texts)
+        texts += [text for part in snippet for text, _ in part]
+        href, title, *trail = (escaped := escape_all(texts))[:begin]
+        host = trail[0] if trail else ""
+        if is_published_here(hit):
+            trail = [self._published]
         language = self._locale.foreign(hit.language)
         lang = f' lang="{language}"' if language else ""
-        title = escape(hit.title.strip() or " › ".join(hit.breadcrumbs) or hit.url)
-        trail = (translate("published here"),) if is_published_here(hit) else _trail(hit.breadcrumbs)
-        breadcrumbs = _SEPARATOR.join([f"<bdi>{part}</bdi>" for part in trail])
-        key, icon = f"{hit.key:016x}", icon_html(hit.url, self._has_thumbnail)
-        passage_link = (
-            f'<a class="passage" href="{escape(passage)}" rel="noreferrer">{translate("passage")}</a>'
-            if passage != link
-            else ""
-        )
+        fragment = fragment_link(hit, link)[len(link) :]
+        passage = f'<a class="passage" href="{href}{fragment}" rel="noreferrer">{self._passage}' if fragment else ""
+        breadcrumbs = f"<bdi>{_SEPARATOR.join(trail)}</bdi>" if trail else ""
+        key = f"{hit.key:016x}"
         return (
-            f'<li class="result" id="r{number}" data-host="{escape(hit.breadcrumbs[0]) if hit.breadcrumbs else ""}">'
-            f'<article><h2><a class="title" href="{escape(link) or f"#r{number}"}" rel="noreferrer"'
-            f' dir="auto"{lang}>{title}</a></h2>\n<p class="meta">{icon}<span class="breadcrumbs">{breadcrumbs}</span>'
-            f"{self._date(hit)}{self._badges(hit)}</p>"
-            f"{self._snippet(hit, lang)}{self._missing(hit)}{_site_links(hit)}\n"
-            f'<div class="quiet">{self._similar(hit)}{self._cached(hit, key)} '
-            f'{passage_link} <button class="rule" type="button">{translate("site rule")}</button> '
-            f"{self._reasons(hit, number, key)}</div></article></li>"
+            f'<li class="result" id="r{number}" data-host="{host}">'
+            f'<article><h2><a class="title" href="{href or f"#r{number}"}" rel="noreferrer"'
+            f' dir="auto"{lang}>{title}</a></h2>\n<p class="meta">{icon_html(hit.url, self._has_thumbnail)}'
+            f'<span class="breadcrumbs">{breadcrumbs}</span>{self._date(hit)}{self._badges(hit)}</p>'
+            f"{_write_snippet(snippet, iter(escaped[begin:]), lang)}"
+            f"{self._missing(hit) if hit.missing else ''}{_site_links(hit) if hit.links else ''}\n"
+            f'<div class="quiet">{self._similar(hit) if hit.similar else ""}{self._cached(hit, key)} {passage} '
+            f"{self._rule}{self._reasons(hit, number, key)}</div></article></li>"
         )
 
     def _cached(self, hit: Hit, key: str) -> str:
@@ -90,6 +105,8 @@ class _HitWriter:
 
     def _badges(self, hit: Hit) -> str:
         """Return labels of what a reader would not expect: a type other than a plain page, a warning."""
+        if hit.kind == "text/html" and not hit.flags & _BADGES:
+            return ""
         names = []
         if hit.kind in TABS["services"]:
             names.append(self._translate("service"))
@@ -107,39 +124,22 @@ class _HitWriter:
         fetched = int(hit.fetched // _DAY) if 0 < hit.fetched < math.inf else 0
         if hit.day <= 0 or (hit.day == fetched and self._request.tab != "news"):
             return ""
-        when = float(hit.day * _DAY)
-        date = escape(self._locale.day(when, self._now))
-        return f'<time datetime="{self._locale.iso(when)[:10]}">{date}</time>' if date else ""
-
-    def _snippet(self, hit: Hit, lang: str) -> str:
-        if not hit.snippet:
-            return ""
-        snippet, (begin, end) = _without_title(hit.snippet, hit.answer, hit.title)
-        if begin < end:
-            before, answer, after = _divide(snippet, (begin, end))
-            if "".join(part for part, _ in before) == _DOTS and answer[0][0][:1].isupper():
-                before = []
-            text = f'{_mark(before)}<b class="answer-sentence">{_mark(answer)}</b>{_mark(after)}'
-        else:
-            text = _mark(_from_sentence(snippet))
-        return f'\n<p class="snippet" dir="auto"{lang}>{text}</p>'
+        return _write_date(self._locale, hit.day, self._today)
 
     def _missing(self, hit: Hit) -> str:
-        if not hit.missing:
-            return ""
-        label, request = self._translate("require"), self._request
-        words = ", ".join(
-            [
-                f'<s>{escape(word)}</s> · <a href="{escape(require_word(request, word))}">{label}'
-                f'<span class="unseen"> {escape(word)}</span></a>'
-                for word in hit.missing
-            ]
-        )
+        words = ", ".join([self._required.get(word) or self._require(word) for word in hit.missing])
         return f'\n<p class="missing">{self._translate("Missing:")} {words}</p>'
 
+    def _require(self, word: str) -> str:
+        """Return a word that a page lacks, with the link that requires it; it is the same in all results."""
+        label = self._translate("require")
+        self._required[word] = (
+            f'<s>{escape(word)}</s> · <a href="{escape(require_word(self._request, word))}">{label}'
+            f'<span class="unseen"> {escape(word)}</span></a>'
+        )
+        return self._required[word]
+
     def _similar(self, hit: Hit) -> str:
-        if not hit.similar:
-            return ""
         count = self._locale.number(len(hit.similar))
         label = escape(self._locale.translate("{count} similar", count=count))
         return f'<a class="similar" href="{escape(request_url(self._request, similar=1))}">{label}</a> '
@@ -147,8 +147,8 @@ class _HitWriter:
     def _reasons(self, hit: Hit, number: int, key: str) -> str:
         translate = self._translate
         if not hit.reasons:
-            url = self._explain_url.replace("{number}", str(number))
-            return f'<a class="why" href="{url}#r{number}">{translate("why this?")}</a>'
+            url = f"{self._before_number}{number}{self._after_number}#r{number}"
+            return f'<a class="why" href="{url}">{translate("why this?")}</a>'
         rows = "".join([self._reason(row) for row in label_reasons(hit.reasons, self._locale)])
         checked = self._locale.ago(self._now - hit.fetched) if 0 < hit.fetched < math.inf else ""
         fetched = escape(self._locale.translate("Checked {ago}", ago=checked)) + " · " if checked else ""
@@ -170,14 +170,44 @@ class _HitWriter:
         )
 
 
+@functools.lru_cache(4096)
+def _write_date(locale: Locale, day: int, today: int) -> str:
+    """Return a date, in days since 1970, as it is shown on a day; '' if it is out of range."""
+    when = float(day * _DAY)
+    date = escape(locale.day(when, float(today * _DAY)))
+    return f'<time datetime="{locale.iso(when)[:10]}">{date}</time>' if date else ""
+
+
 def _trail(breadcrumbs: Sequence[str]) -> list[str]:
-    """Return the host and the parts of the path, escaped, with spaces where a path has none."""
-    return [escape(part if not n else part.replace("_", " ")) for n, part in enumerate(breadcrumbs)]
+    """Return the host and the parts of the path, with spaces where a path has none."""
+    return [part if not n else part.replace("_", " ") for n, part in enumerate(breadcrumbs)]
 
 
-def _mark(pieces: Sequence[tuple[str, bool]]) -> str:
+def _arrange(hit: Hit) -> _Snippet:
+    """Return the pieces of the snippet of a result, as they are shown."""
+    if not hit.snippet:
+        return ()
+    snippet, (begin, end) = _without_title(hit.snippet, hit.answer, hit.title)
+    if begin >= end:
+        return (_from_sentence(snippet),)
+    before, answer, after = _divide(snippet, (begin, end))
+    if "".join(part for part, _ in before) == _DOTS and answer[0][0][:1].isupper():
+        before = []
+    return before, answer, after
+
+
+def _write_snippet(snippet: _Snippet, escaped: Iterator[str], lang: str) -> str:
+    """Return a snippet; escaped: its texts in order."""
+    if not snippet:
+        return ""
+    parts = [_mark(part, escaped) for part in snippet]
+    text = parts[0] if len(parts) == 1 else f'{parts[0]}<b class="answer-sentence">{parts[1]}</b>{parts[2]}'
+    return f'\n<p class="snippet" dir="auto"{lang}>{text}</p>'
+
+
+def _mark(pieces: _Pieces, escaped: Iterator[str]) -> str:
     """Return pieces of a snippet, those that are highlighted as such."""
-    return "".join([f"<mark>{escape(part)}</mark>" if marked else escape(part) for part, marked in pieces])
+    return "".join([f"<mark>{next(escaped)}</mark>" if marked else next(escaped) for _, marked in pieces])
 
 
 def _from_sentence(pieces: Sequence[tuple[str, bool]]) -> Sequence[tuple[str, bool]]:
