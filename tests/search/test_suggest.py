@@ -79,6 +79,26 @@ def test_any_beginning_will_do(searcher: Searcher, words: str, size: int) -> Non
     fold(words)
 
 
+NEARLY = st.sampled_from([*TITLES, "coast1.test", "page 17 of many", "zzzz", "lig", "abcd"]).flatmap(
+    lambda text: st.builds(
+        lambda end, at, letter: text[: max(1, end)][:at] + letter + text[: max(1, end)][at:],
+        st.integers(1, len(text)),
+        st.integers(0, len(text)),
+        st.sampled_from(["", "", "x", "e", " ", "é"]),
+    )
+)
+
+
+@given(st.lists(NEARLY, max_size=4))
+def test_what_was_asked_before_changes_no_completions(searcher: Searcher, beginnings: list[str]) -> None:
+    """A beginning without any is remembered, since nothing begins with it and a space either."""
+    session = searcher._session
+    assert session is not None
+    for words in beginnings:
+        for text in (words, words + " "):
+            assert session.suggester.complete(text, 8) == Suggester(session.index).complete(text, 8)
+
+
 def test_a_new_generation_completes_new_titles(tmp_path: Path) -> None:
     build_index([visit("https://a.test/", "Amber road", "x")], tmp_path / "index", Settings().index)
     searcher = Searcher.open(tmp_path, Settings())

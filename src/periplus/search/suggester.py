@@ -72,6 +72,8 @@ class Suggester:
             if "words" in segment.files:
                 same = known.get(segment.name)
                 self._tables[segment.name] = same._replace(segment=segment) if same else _open(segment)
+        self._fruitless = b""
+        """The last beginning without any completion, from which another word leads nowhere either."""
         # Spelling takes the words of all segments together, which takes a moment; nothing waits for it.
         self._is_superseded, self._rest_is_over = False, threading.Event()
         load = supervise_once("spelling", self._load_spelling)
@@ -115,9 +117,14 @@ class Suggester:
         typed = _typed(words[:_LONGEST])
         if len(typed) < 2 or size < 1:
             return Completions((), ())
-        exact = self._best(typed, size, 1.0, amiss=False)
-        mended = not exact and len(typed) >= _SHORTEST_MENDED
-        fuzzy = self._best(typed, size, _MENDED, amiss=True) if mended else {}
+        if typed[-1:] == b" " and typed[:-1] == self._fruitless:
+            return Completions((), ())
+        exact, count = self._best(typed, size, 1.0, amiss=False)
+        fuzzy: dict[bytes, tuple[str, float]] = {}
+        if not exact and len(typed) >= _SHORTEST_MENDED:
+            fuzzy, amiss = self._best(typed, size, _MENDED, amiss=True)
+            if not count and not amiss:
+                self._fruitless = typed
         listed = [tuple(Completion(key, *item) for key, item in some.items()) for some in (exact, fuzzy)]
         return Completions(*listed)
 
@@ -149,9 +156,12 @@ class Suggester:
             if known:
                 found[text] = (known[0], max(known[1], worth))
 
-    def _best(self, typed: bytes, size: int, share: float, *, amiss: bool) -> dict[bytes, tuple[str, float]]:
-        """Find the best completions of all segments, by their folded text."""
+    def _best(
+        self, typed: bytes, size: int, share: float, *, amiss: bool
+    ) -> tuple[dict[bytes, tuple[str, float]], int]:
+        """Find the best completions of all segments, by their folded text, and how many there are with deleted ones."""
         found: dict[bytes, tuple[str, float]] = {}
+        looked_at = 0
         wanted = np.frombuffer(typed, np.uint8)
         most = max(_MOST, 3 * min(size, 100))
         best, worth = np.empty(most, np.int32), np.empty(most, np.int32)
@@ -160,6 +170,7 @@ class Suggester:
                 count = completion_table.complete_fuzzy(table.table, wanted, best, worth)
             else:
                 count = completion_table.complete(table.table, wanted, best, worth)
+            looked_at += count
             own: dict[bytes, tuple[str, float]] = {}
             for entry, value in zip(best[:count].tolist(), worth[:count].tolist(), strict=True):
                 _add(own, table, entry, share * value / 255)
@@ -168,7 +179,7 @@ class Suggester:
             for key, item in own.items():  # Each segment by itself: so it is on shards, too.
                 if key not in found or found[key][1] < item[1]:
                     found[key] = item
-        return found
+        return found, looked_at
 
 
 def _open(segment: Segment) -> _CompletionTable:

@@ -33,8 +33,9 @@ def related_queries(searcher: SearcherLike, words: str, hits: Iterable[Hit], sho
 
 def _candidates(searcher: SearcherLike, words: str, hits: Iterable[Hit]) -> Iterator[str]:
     """Yield completions, then the names of the results; the first of them is often the query itself."""
-    for beginning in (words.strip() + " ", words.strip()):
-        for text, _ in searcher.suggest(beginning, _COMPLETIONS):
+    unfinished = searcher.suggest(words.strip(), _COMPLETIONS)  # first: where nothing begins so, nothing goes on so
+    for completions in (searcher.suggest(words.strip() + " ", _COMPLETIONS), unfinished):
+        for text, _ in completions:
             if " " in text or "." not in text:  # others are hosts
                 yield " ".join(_SITE_NAME.split(text)[0].split())
     for hit in hits:

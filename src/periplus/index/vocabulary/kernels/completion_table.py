@@ -124,6 +124,25 @@ def _compare(
 
 
 @njit(cache=True, nogil=True)
+def _find_end(
+    table: CompletionTable, low: int, high: int, skip: int, typed: Any, first: int, last: int
+) -> int:  # pragma: no cover - compiled
+    """Return the end of a range that begins at `low` and continues with `typed[first:last]`: most are short."""
+    step = 1
+    while low + step < high and _compare(table, low + step, skip, typed, first, last) == 0:
+        low += step
+        step += step
+    high = min(high, low + step)
+    while low < high:
+        middle = (low + high) >> 1
+        if _compare(table, middle, skip, typed, first, last) <= 0:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
 def _find_range(
     table: CompletionTable, low: int, high: int, skip: int, typed: Any, first: int, last: int
 ) -> tuple[int, int]:  # pragma: no cover - compiled
@@ -135,18 +154,9 @@ def _find_range(
             low = middle + 1
         else:
             high = middle
-    begin, high, step = low, end, 1
-    while low + step < high and _compare(table, low + step, skip, typed, first, last) == 0:
-        low += step
-        step += step
-    high = min(high, low + step)
-    while low < high:
-        middle = (low + high) >> 1
-        if _compare(table, middle, skip, typed, first, last) <= 0:
-            low = middle + 1
-        else:
-            high = middle
-    return begin, low
+    if low == end or _compare(table, low, skip, typed, first, last) != 0:
+        return low, low
+    return low, _find_end(table, low, end, skip, typed, first, last)
 
 
 @njit(cache=True, nogil=True)
@@ -206,7 +216,7 @@ def _next_letter(
     if at >= len(table.text):
         return 0, low + 1
     wide = min(_width(table.text[at]), len(table.text) - at)
-    until = _find_range(table, low, high, skip, table.text[at : at + wide], 0, wide)[1]
+    until = _find_end(table, low, high, skip, table.text[at : at + wide], 0, wide)
     return wide if table.text[at] != _END else 0, until
 
 
