@@ -5,6 +5,7 @@
 They can be deleted at any time; the next crawl makes them again.
 """
 
+import os
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +29,7 @@ class ThumbnailFiles:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / _FOLDER
+        self._prefix = f"{self._folder}{os.sep}"
 
     def _path(self, key: int) -> Path:
         name = f"{key:016x}"
@@ -38,9 +40,12 @@ class ThumbnailFiles:
         return self._path(fingerprint_text(url)).exists()
 
     def has(self, url: str) -> bool:
-        """Return whether there is a thumbnail of an image."""
+        """Return whether there is a thumbnail of an image; a page of results asks for each of them."""
+        name = f"{fingerprint_text(url):016x}"
         try:
-            return self._path(fingerprint_text(url)).stat().st_size > 0
+            return (
+                os.stat(f"{self._prefix}{name[:2]}{os.sep}{name}.webp").st_size > 0
+            )  # a `Path` takes ten times as long
         except OSError:
             return False
 
