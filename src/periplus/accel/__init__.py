@@ -11,7 +11,9 @@ Every kernel module takes `njit` from here, so that the compile cache is in plac
     simd            scans over 32 bytes at a time
 """
 
-from numba import njit
+from periplus.accel.numba_import import njit
+
+# isort: split
 
 from periplus.accel.compile_cache import install_cache
 from periplus.accel.fork_locks import install_fork_locks

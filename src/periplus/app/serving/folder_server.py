@@ -2,12 +2,14 @@
 
 import atexit
 import contextlib
+import gc
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from periplus.app.administration.change_log import record_command
 from periplus.app.administration.job_scheduler import background_scheduler
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from periplus.serve import ApiKeys, ServerResources
 
 __all__ = ["add_api_key", "api_keys", "open_server", "remove_api_key", "serve_folder"]
+
+_START_THRESHOLD: Final = 100_000
+"""Objects after which garbage is collected while a server starts, instead of 700."""
 
 
 def api_keys(folder: Path, *, create: bool = False) -> "ApiKeys":
@@ -54,15 +59,9 @@ def open_server(folder: Path, settings: Settings, warm: bool = False) -> "Server
 
     warm: load all kernels now; otherwise a thread does so meanwhile.
     """
-    from periplus.app.serving.search_process import IsolatingSearcher
-    from periplus.search import Searcher
-    from periplus.serve import ApiKeys, ServerResources
-
-    apply_fields(folder, settings.fields)
-    # An embedding model would be loaded by the other process, too, and takes far more memory than a searcher.
-    isolated = settings.serve.expensive_process and not _uses_encoder(folder, settings)
-    kind = IsolatingSearcher if isolated else Searcher
-    searcher = kind.open(folder, settings, may_be_empty=True)
+    with _rare_collections():
+        searcher = _open_searcher(folder, settings)
+        from periplus.serve import ApiKeys, ServerResources
     # The first search loads the compiled kernels: no request should wait for that.
     if warm:
         _warm_up(searcher, settings)
@@ -72,6 +71,37 @@ def open_server(folder: Path, settings: Settings, warm: bool = False) -> "Server
     keys.ensure_file()
     _share_health(folder)
     return ServerResources(searcher, server_actions(folder, searcher, settings), keys)
+
+
+def _open_searcher(folder: Path, settings: Settings) -> "Searcher":
+    from periplus.app.serving.search_process import IsolatingSearcher
+    from periplus.search import Searcher
+
+    apply_fields(folder, settings.fields)
+    # An embedding model would be loaded by the other process, too, and takes far more memory than a searcher.
+    isolated = settings.serve.expensive_process and not _uses_encoder(folder, settings)
+    kind = IsolatingSearcher if isolated else Searcher
+    with ThreadPoolExecutor(1) as threads:
+        # Most of this compares fingerprints, for which a thread does not need the interpreter.
+        opening = threads.submit(kind.open, folder, settings, may_be_empty=True)
+        from periplus.serve import ServerResources  # noqa: F401 - loaded meanwhile
+
+        return opening.result()
+
+
+@contextlib.contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Within the block, garbage is seldom collected: what is made while a server starts is kept.
+
+    Nor is it looked at again before the server is warm (`warm_up`).
+    """
+    thresholds = gc.get_threshold()
+    gc.set_threshold(_START_THRESHOLD, *thresholds[1:])
+    try:
+        yield
+        gc.freeze()
+    finally:
+        gc.set_threshold(*thresholds)
 
 
 def _warm_up(searcher: "Searcher", settings: Settings) -> None:

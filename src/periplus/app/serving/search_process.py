@@ -45,6 +45,7 @@ def warm_up(searcher: Searcher) -> None:
     """
     for words in _WARM_UP:
         searcher.search(Query(words, explain=words != _WARM_UP[0]))
+    gc.unfreeze()
     gc.collect()
     gc.freeze()
 
