@@ -183,7 +183,7 @@ def test_an_unexpected_error_is_one_line_too(
     def burst(*_: object, **__: object) -> None:
         raise ZeroDivisionError("over\nzero")
 
-    monkeypatch.setattr(cli.entry, "app", burst)
+    monkeypatch.setattr(cli.entry, "_with_one_command", lambda _: burst)
     assert "unexpected ZeroDivisionError: over zero" in fails(capsys, "doctor")
     assert main(["doctor", "--debug"]) == 1
     assert "Traceback" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """The `periplus` command itself: the list of commands, and the one place where errors become a line and a number."""
 
+import copy
 import os
 import signal
 import sys
@@ -118,7 +119,7 @@ def _run(arguments: list[str]) -> int:
     # Pages, queries, keys and logs are for the owner only, whatever the shell allows.
     os.umask(os.umask(0o077) | 0o077)
     try:
-        code = app(args=arguments, prog_name="periplus", standalone_mode=False)
+        code = _with_one_command(arguments)(args=arguments, prog_name="periplus", standalone_mode=False)
     except typer.TyperException as error:
         return _usage_error(error)
     except (KeyboardInterrupt, typer.Abort):
@@ -133,6 +134,21 @@ def _run(arguments: list[str]) -> int:
     if code == INTERRUPTED:
         return _fail("stopped.", debug=False, code=INTERRUPTED)
     return code if isinstance(code, int) else 0
+
+
+def _with_one_command(arguments: list[str]) -> typer.Typer:
+    """Return the application with the command alone that the arguments begin with, or with all if they do not.
+
+    Typer reads the parameters of all commands that it has, which takes longer than most commands are waited for.
+    """
+    name = arguments[0] if arguments else ""
+    commands = [command for command in app.registered_commands if command.name == name]
+    groups = [group for group in app.registered_groups if group.name == name]
+    if not commands and not groups:
+        return app
+    smaller = copy.copy(app)
+    smaller.registered_commands, smaller.registered_groups = commands, groups
+    return smaller
 
 
 def _fail(message: str, debug: bool, code: int = FAILURE) -> int:
