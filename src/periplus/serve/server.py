@@ -153,7 +153,9 @@ class HttpServer:
             self._app.close()
             _wait_for_end(self._own_threads, _PROMPT_SECONDS)
             if self._own_threads & _foreign_threads():
-                # The thread for callbacks ends with the last object of any request, and some are in cycles.
+                # The thread for callbacks ends with the last object of any request. Some are in cycles, and those of
+                # requests that came while kernels were loaded are exempt from collection.
+                gc.unfreeze()
                 gc.collect()
             _wait_for_end(self._own_threads, _THREADS_SECONDS)
             _wait_for_end(self._foreign_threads, _FOREIGN_SECONDS)
