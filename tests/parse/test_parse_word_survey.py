@@ -2,10 +2,11 @@
 
 from collections import Counter
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from periplus.parse.html.kernels.word_survey import contains_word, hash_words, survey_words
+from periplus.parse.html.kernels.word_survey import contains_word, hash_words, may_be_stuffed, survey_words
+from periplus.parse.keyword_stuffing import LIMITS, find_keyword_stuffing
 
 WORDS = st.sampled_from([b"a", b"tide", b"tides", b"harbour", b"lighthouse", "grün".encode(), b"x" * 40])
 
@@ -17,6 +18,33 @@ def test_a_survey_counts_what_a_counter_counts(words: list[bytes], listed: list[
     expected = (len(words), most, not set(listed).isdisjoint(words))
     assert survey_words(gap.join(words), hash_words(listed), 4) == expected
     assert survey_words(gap + gap.join(words) + gap, hash_words(listed), 4) == expected
+
+
+def test_words_of_ascii_are_the_same_in_any_case_and_end_at_marks():
+    listed = hash_words([b"tides", b"harbour_2"])
+    assert survey_words(b"Lights,TIDES;tides.lights(Lights)", listed, 4) == (5, 3, True)
+    assert survey_words(b"a\0b-c d Harbour_2", listed, 4) == (5, 1, True)
+    assert survey_words(b"tide tidess harbour", listed, 4) == (3, 1, False)
+
+
+_MARKS = st.sampled_from([" ", " ", " ", ", ", ". ", "; ", "\n", "\t", " - ", "'s ", "1 ", "  "])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["Tide", "tides", "HARBOUR", "sea", "a"]), _MARKS), max_size=30), st.data())
+def test_what_is_stuffed_may_be_stuffed(words: list[tuple[str, str]], data: st.DataObject):
+    text = "".join(word + mark for word, mark in words) * data.draw(st.sampled_from([1, 7, 20, 60]))
+    assert may_be_stuffed(text.encode(), LIMITS) or not find_keyword_stuffing(text.lower())
+
+
+def test_varied_running_text_is_not_looked_at_again():
+    words = " ".join(
+        f"{'abcdefghij'[at % 10]}{'klmnopqrst'[at // 10 % 10]}{'uvwxyz'[at // 100]}ing" for at in range(400)
+    )
+    assert not may_be_stuffed(words.encode(), LIMITS)
+    assert may_be_stuffed((words + " harbours" * 60).encode(), LIMITS)
+    assert not may_be_stuffed(b"harbours " * 159, LIMITS)
+    assert may_be_stuffed(b"harbours " * 160, LIMITS)
 
 
 @given(st.binary(max_size=80), st.binary(max_size=6), st.sampled_from([b"GET", b"wall", b"aab", b"POST"]))

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-__all__ = ["LONG_WORD", "MIN_FREQUENT", "MIN_WORDS", "find_keyword_stuffing"]
+__all__ = ["LIMITS", "LONG_WORD", "MIN_FREQUENT", "MIN_WORDS", "find_keyword_stuffing"]
 
 MIN_WORDS: Final = 160
 """Words of running text from which on a page is judged."""
@@ -34,6 +34,11 @@ MIN_FREQUENT: Final = 0.05
 _PLAIN_WORD: Final = re.compile(r"(?<!\S)[\"“«]?[^\W\d_]++(?:['’-][^\W\d_]++)*+[\"”»]?[.,;:!?…]*+(?!\S)")
 _MARKS: Final = ".,;:!?…"
 _WORD: Final = re.compile(r"[^\W\d_]+")
+LIMITS: Final = (
+    *(MIN_WORDS, _MAX_WORDS, _MIN_LINE),
+    *(_MIN_PLAIN_SHARE, _MIN_VOCABULARY, _MAX_PHRASE_SHARE / 2, LONG_WORD),
+)
+"""The same limits, as `may_be_stuffed` takes them for a first look without strings."""
 
 
 def find_keyword_stuffing(text: str) -> str:

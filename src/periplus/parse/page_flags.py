@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.parse.html.flat_page import FlatPage, RowKind
-from periplus.parse.html.kernels.word_survey import contains_word, hash_words, survey_words
-from periplus.parse.keyword_stuffing import LONG_WORD, MIN_FREQUENT, MIN_WORDS, find_keyword_stuffing
+from periplus.parse.html.kernels.word_survey import contains_word, hash_words, may_be_stuffed, survey_words
+from periplus.parse.keyword_stuffing import LIMITS, LONG_WORD, MIN_FREQUENT, MIN_WORDS, find_keyword_stuffing
 from periplus.parse.lazy_property import lazy_property
 from periplus.parse.link_survey import survey_links
 from periplus.records import Link, PageFlag
@@ -113,11 +113,10 @@ def find_flags(
 ) -> FlagCollector:
     """Return the flags of a page, by its text and links and, for HTML, by its markup."""
     collector = FlagCollector()
-    lowered = text[:_MAX_TEXT].lower()
-    words = _Words(lowered)
+    words = _Words(text[:_MAX_TEXT])
     meta = evidence.meta if evidence else {}
     _check_adult(title, words, meta.get("rating", "").strip().lower(), collector)
-    _check_stuffing(lowered, words, meta.get("keywords", ""), collector)
+    _check_stuffing(words, meta.get("keywords", ""), collector)
     _check_link_farm(text, links, own_domain, collector)
     if evidence:
         _check_hidden_text(text, evidence.flat, collector)
@@ -130,25 +129,38 @@ class _Words:
     """The words of a text, which are told apart only if a look at all of them shows that they matter."""
 
     def __init__(self, text: str) -> None:
-        raw = text.encode("utf-8", "ignore")
-        if len(raw) > len(text):
-            for marks in _PUNCTUATION:
-                raw = marks.sub(b" ", raw)
-        self._raw = raw.translate(_WORD_BYTES)
+        self._text = text
+
+    @lazy_property
+    def lowered(self) -> str:
+        """The text in lower case."""
+        return self._text.lower()
+
+    @lazy_property
+    def raw(self) -> bytes:
+        """The text in UTF-8, in any case where it is in ASCII; bytes between words are not those of words."""
+        if self._text.isascii():
+            return self._text.encode()
+        raw = self.lowered.encode("utf-8", "ignore")
+        for marks in _PUNCTUATION:
+            raw = marks.sub(b" ", raw)
+        return raw
 
     @lazy_property
     def all(self) -> list[bytes]:
         """All words in their order."""
-        return self._raw.split()
+        return self.raw.lower().translate(_WORD_BYTES).split()
 
     @lazy_property
     def _survey(self) -> tuple[int, int, bool]:
-        return survey_words(self._raw, _adult_hashes(), LONG_WORD)
+        return survey_words(self.raw, _adult_hashes(), LONG_WORD)
 
     def may_be_stuffed(self) -> bool:
         """Return whether there are enough words, and one of them is frequent."""
         words, most, _ = self._survey
-        return words >= MIN_WORDS and most > MIN_FREQUENT * words
+        if words < MIN_WORDS or most <= MIN_FREQUENT * words:
+            return False
+        return not self._text.isascii() or may_be_stuffed(self.raw, LIMITS)
 
     def explicit(self) -> list[bytes]:
         """Return the explicit words."""
@@ -167,16 +179,16 @@ def _check_adult(title: str, words: _Words, rating: str, collector: FlagCollecto
     explicit = words.explicit()
     if len(explicit) < 3:
         return
-    in_title = not _ADULT_WORDS.isdisjoint(_Words(title.lower()).all)
+    in_title = not _ADULT_WORDS.isdisjoint(_Words(title).all)
     if in_title or (len(set(explicit)) >= 3 and len(explicit) > 0.01 * len(words.all)):
         collector.add(PageFlag.ADULT, f"adult: {len(explicit)} explicit words")
 
 
-def _check_stuffing(text: str, words: _Words, keywords: str, collector: FlagCollector) -> None:
+def _check_stuffing(words: _Words, keywords: str, collector: FlagCollector) -> None:
     if keywords.count(",") > _MAX_KEYWORDS:
         collector.add(PageFlag.STUFFED, f"stuffed: {keywords.count(',') + 1} keywords in the head")
         return
-    if words.may_be_stuffed() and (reason := find_keyword_stuffing(text)):
+    if words.may_be_stuffed() and (reason := find_keyword_stuffing(words.lowered)):
         collector.add(PageFlag.STUFFED, f"stuffed: {reason}")
 
 

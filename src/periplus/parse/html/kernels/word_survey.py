@@ -8,83 +8,296 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 from periplus.accel.pointers import borrow
+from periplus.parse.kernels.html_tokenizer import find_byte
 
-__all__ = ["contains_word", "hash_words", "survey_words"]
+__all__ = ["contains_word", "hash_words", "may_be_stuffed", "survey_words"]
 
-_SPACE = 32
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
-_LEFT, _RIGHT = np.uint64(7), np.uint64(57)
+_TURN, _TURN_BACK = np.uint64(29), np.uint64(35)
 _TOP = np.uint64(56)
+_MARGIN = 64
+"""Zeros behind a text, which is read many bytes at a time."""
+_UPPER_A, _UPPER_Z, _A, _Z, _NINE, _ZERO = (np.uint8(ord(character)) for character in "AZaz90")
+_UNDERSCORE, _ASCII_END, _TO_LOWER = np.uint8(ord("_")), np.uint8(128), np.uint8(32)
 
 
 @njit(cache=True, nogil=True)
-def _add_byte(value: Any, byte: Any) -> Any:
-    """Return the state of a hash after one more byte; without a multiplication, as each byte waits for the last."""
-    return ((value << _LEFT) | (value >> _RIGHT)) ^ np.uint64(byte)
+def _fold(data: Any, size: int, out: Any) -> None:
+    """Write what each byte counts as: ASCII letters in lower case, 0 for bytes between words."""
+    for at in range(size):  # Without branches, so that many bytes are folded at a time.
+        byte = data[at]
+        is_upper = (byte >= _UPPER_A) & (byte <= _UPPER_Z)
+        is_kept = ((byte >= _A) & (byte <= _Z)) | ((byte >= _ZERO) & (byte <= _NINE))
+        is_kept |= (byte == _UNDERSCORE) | (byte >= _ASCII_END)
+        out[at] = byte + _TO_LOWER if is_upper else (byte if is_kept else np.uint8(0))
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _hash_word(blocks: Any, at: int, length: int) -> Any:
+    """Return the hash of a word by its position in folded text, which is read eight bytes at a time."""
+    state, block, shift = np.uint64(0), at >> 3, np.uint64(8 * (at & 7))
+    left = length
+    while True:
+        # The second of two shifts, as one by 64 bits is undefined.
+        letters = blocks[block] >> shift | (blocks[block + 1] << (np.uint64(63) - shift)) << np.uint64(1)
+        if left <= 8:
+            break
+        state = ((state << _TURN | state >> _TURN_BACK) ^ letters) * _PRIME
+        block, left = block + 1, left - 8
+    letters &= ~np.uint64(0) >> np.uint64(64 - 8 * left)
+    state = ((state << _TURN | state >> _TURN_BACK) ^ letters) + np.uint64(length)
+    return (state ^ state >> np.uint64(32)) * _PRIME
 
 
 @njit(cache=True, nogil=True)
-def _survey(data: Any, listed: Any, is_listed: Any, long_word: int, slots: Any, times: Any) -> Any:
-    words, most, found = 0, 0, False
-    mask = np.uint64(len(slots) - 1)
-    state, length = np.uint64(0), 0
-    for position in range(len(data) + 1):
-        byte = data[position] if position < len(data) else np.uint8(_SPACE)
-        if byte != _SPACE:
-            state = _add_byte(state, byte)
-            length += 1
-            continue
+def _survey(
+    text: Any,
+    size: int,
+    blocks: Any,
+    listed: Any,
+    count: int,
+    is_listed: Any,
+    long_word: int,
+    slots: Any,
+    times: Any,
+    mask: Any,
+) -> Any:
+    words, most, found = 0, np.int32(0), False
+    begin = 0
+    while begin < size:
+        end = find_byte(text, begin, size, np.uint8(0))
+        length = end - begin
         if length == 0:
+            begin += 1
             continue
         words += 1
-        value = (state + np.uint64(length)) * _PRIME
+        value = _hash_word(blocks, begin, length)
         if is_listed[value >> _TOP]:
-            for other in listed:
-                found |= other == value
+            for number in range(count):
+                found |= listed[number] == value
         if length > long_word:
             slot = (value >> np.uint64(20)) & mask
             while times[slot] and slots[slot] != value:
                 slot = (slot + np.uint64(1)) & mask
             slots[slot] = value
-            times[slot] += 1
+            times[slot] += np.int32(1)
             most = max(most, times[slot])
-        state, length = np.uint64(0), 0
+        begin = end + 1
     return words, most, found
+
+
+@njit(cache=True, nogil=True)
+def _survey_text(data: Any, listed: Any, is_listed: Any, long_word: int) -> Any:
+    room = 64
+    while room < 2 * (len(data) // (long_word + 2) + 1):
+        room *= 2
+    slots, times = np.empty(room, np.uint64), np.zeros(room, np.int32)
+    blocks = np.empty((len(data) + _MARGIN) // 8, np.uint64)
+    text = blocks.view(np.uint8)
+    text[len(data) :] = 0
+    _fold(borrow(data), len(data), borrow(text))
+    # Borrowed, as what depends on the lengths of arrays is computed for each word otherwise.
+    return _survey(
+        borrow(text),
+        len(data),
+        borrow(blocks),
+        borrow(listed),
+        len(listed),
+        borrow(is_listed),
+        long_word,
+        borrow(slots),
+        borrow(times),
+        np.uint64(room - 1),
+    )
 
 
 def survey_words(data: bytes, listed: npt.NDArray[np.uint64], long_word: int) -> tuple[int, int, bool]:
     """Return the number of words in `data`, how often the most frequent long one is there, and whether a listed one is.
 
-    Parameters: data, words with spaces between them; listed (uint64 array), from `hash_words`; long_word, words of more
-    bytes than this are long. Two words with one hash, of which there may be some, count as one: the second result may
-    be too high and the third true by chance, never the reverse.
+    Parameters: data, a text in UTF-8, of which all bytes beyond ASCII belong to words; listed (uint64 array), from
+    `hash_words`, in lower case; long_word, words of more bytes than this are long. Two words with one hash, of which
+    there may be some, count as one: the second result may be too high and the third true by chance, never the reverse.
     """
     is_listed = _filter_of(listed.tobytes())
-    size = 1 << (2 * (len(data) // (long_word + 2) + 1)).bit_length()
-    slots, times = np.empty(size, np.uint64), np.zeros(size, np.int32)
-    words, most, found = _survey(np.frombuffer(data, np.uint8), listed, is_listed, long_word, slots, times)
+    words, most, found = _survey_text(np.frombuffer(data, np.uint8), listed, is_listed, long_word)
     return int(words), int(most), bool(found)
 
 
 @lru_cache(8)
-def _filter_of(listed: bytes) -> npt.NDArray[np.bool_]:
+def _filter_of(listed: bytes) -> npt.NDArray[np.uint8]:
     """Return which first bytes the listed hashes have."""
-    is_listed = np.zeros(256, np.bool_)
-    is_listed[np.frombuffer(listed, np.uint64) >> _TOP] = True
+    is_listed = np.zeros(256, np.uint8)
+    is_listed[np.frombuffer(listed, np.uint64) >> _TOP] = 1
     return is_listed
 
 
 @njit(cache=True, nogil=True)
 def _hash(data: Any) -> Any:
-    state = np.uint64(0)
-    for byte in data:
-        state = _add_byte(state, byte)
-    return (state + np.uint64(len(data))) * _PRIME
+    blocks = np.zeros((len(data) + _MARGIN) // 8, np.uint64)
+    text = blocks.view(np.uint8)
+    _fold(borrow(data), len(data), borrow(text))
+    return _hash_word(borrow(blocks), 0, len(data))
 
 
 def hash_words(words: list[bytes]) -> npt.NDArray[np.uint64]:
     """Return the hashes of words that `survey_words` looks for."""
     return np.array([_hash(np.frombuffer(word, np.uint8)) for word in words], np.uint64)
+
+
+_LEFT, _RIGHT = np.uint64(7), np.uint64(57)
+
+
+@njit(cache=True, nogil=True)
+def _add_letter(value: Any, byte: Any) -> Any:
+    """Return the state of a hash after one more letter, whatever its case."""
+    return ((value << _LEFT) | (value >> _RIGHT)) ^ np.uint64(byte | 32)
+
+
+_OTHER, _LETTER, _MARK, _BLANK, _NEWLINE = range(5)
+
+
+def _classify_bytes() -> npt.NDArray[np.uint8]:
+    """Return what each byte of a text in ASCII is to the rules of keyword stuffing."""
+    table = np.full(256, _OTHER, np.uint8)
+    table[[byte for byte in range(128) if chr(byte).isalpha()]] = _LETTER
+    table[[byte for byte in range(128) if chr(byte).isspace()]] = _BLANK
+    table[list(b".,;:!?")] = _MARK
+    table[10] = _NEWLINE
+    return table
+
+
+_CLASSES = _classify_bytes()
+
+
+@njit(cache=True, nogil=True)
+def _read_running_words(
+    data: Any,
+    size: int,
+    classes: Any,
+    line: int,
+    plain_share: float,
+    long_word: int,
+    values: Any,
+    is_long: Any,
+) -> int:
+    """Write the hashes of the words of running lines; return how many there are, -1 if that is not certain."""
+    used, kept = 0, 0
+    words, plain = 0, 0
+    state, length = np.uint64(0), 0
+    in_word, is_plain, has_mark = False, True, False
+    for at in range(size + 1):
+        kind = classes[data[at]] if at < size else np.uint8(_NEWLINE)
+        if kind == _LETTER:
+            state = _add_letter(state, data[at])
+            length += 1
+            is_plain &= not has_mark
+            in_word = True
+            continue
+        if length:
+            values[used] = (state + np.uint64(length)) * _PRIME
+            is_long[used] = length >= long_word
+            used += 1
+            state, length = np.uint64(0), 0
+        elif not in_word:
+            is_plain = False  # it does not begin with a letter
+        if kind == _MARK:
+            has_mark = True
+        if kind == _MARK or kind == _OTHER:
+            in_word = True
+            is_plain &= kind == _MARK
+            continue
+        if in_word:
+            words += 1
+            plain += is_plain
+        in_word, is_plain, has_mark = False, True, False
+        if kind == _NEWLINE:
+            if words >= line:
+                if plain < plain_share * words:
+                    return -1
+                kept = used
+            used = kept
+            words = plain = 0
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def _is_varied(
+    values: Any,
+    is_long: Any,
+    count: int,
+    sample: int,
+    vocabulary: float,
+    frequent: float,
+    slots: Any,
+    times: Any,
+    mask: Any,
+) -> bool:
+    """Return whether the words are different enough, and none that can begin a phrase is frequent."""
+    different, sample = 0, min(count, sample)
+    for number in range(count):
+        slot = (values[number] >> np.uint64(20)) & mask
+        while times[slot] and slots[slot] != values[number]:
+            slot = (slot + np.uint64(1)) & mask
+        different += times[slot] == 0 and number < sample
+        slots[slot] = values[number]
+        times[slot] += np.int32(1)
+        if is_long[number] and times[slot] > frequent * count:
+            return False
+    return different >= vocabulary * sample
+
+
+@njit(cache=True, nogil=True)
+def _may_be_stuffed(
+    data: Any,
+    classes: Any,
+    words: int,
+    sample: int,
+    line: int,
+    plain_share: float,
+    vocabulary: float,
+    frequent: float,
+    long_word: int,
+) -> bool:
+    values, is_long = np.empty(len(data) // 2 + 1, np.uint64), np.empty(len(data) // 2 + 1, np.uint8)
+    count = _read_running_words(
+        borrow(data),
+        len(data),
+        borrow(classes),
+        line,
+        plain_share,
+        long_word,
+        borrow(values),
+        borrow(is_long),
+    )
+    if count < words:
+        return count < 0
+    room = 64
+    while room < 2 * count:
+        room *= 2
+    slots, times = np.empty(room, np.uint64), np.zeros(room, np.int32)
+    return not _is_varied(
+        borrow(values),
+        borrow(is_long),
+        count,
+        sample,
+        vocabulary,
+        frequent,
+        borrow(slots),
+        borrow(times),
+        np.uint64(room - 1),
+    )
+
+
+def may_be_stuffed(text: bytes, limits: tuple[int, int, int, float, float, float, int]) -> bool:
+    """Return False if the rules of keyword stuffing cannot find anything in a text in ASCII, in any case.
+
+    Words with one hash count as one, and where it is not certain which lines are running text, the answer is True.
+
+    Parameters: text; limits, words of running text from which on a text is judged, words whose vocabulary is counted,
+    words of a line of running text, the share of them that are plain, different words per word, the share of the words
+    that the first word of a phrase has to have, characters of a word of a phrase.
+    """
+    return bool(_may_be_stuffed(np.frombuffer(text, np.uint8), _CLASSES, *limits))
 
 
 @njit(cache=True, nogil=True)
@@ -113,3 +326,4 @@ def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     contains_word(b"some words", b"word")
     survey_words(b"some words", hash_words([b"some"]), 4)
+    may_be_stuffed(b"some words", (1, 1, 1, 1.0, 1.0, 1.0, 1))
