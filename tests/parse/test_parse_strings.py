@@ -64,6 +64,20 @@ def test_strings_of_a_page_are_those_of_its_rows(pieces: list[str]) -> None:
     assert strings.all_link_bits == reduce(or_, flat.numbers(RowKind.LINK), 0)
 
 
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.lists(_PIECES, max_size=30), min_size=2, max_size=6))
+def test_arrays_of_other_pages_change_nothing(pages: list[list[str]]) -> None:
+    first, texts = [_page(pieces) for pieces in pages], []
+    expected = [(flat.text, gather_strings(flat, 20).links) for flat in first]
+    for flat in first:
+        flat.release()
+    for pieces in pages:
+        flat = _page(pieces)
+        texts.append((flat.text, gather_strings(flat, 20).links))
+        flat.release()
+    assert texts == expected
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.lists(_PIECES, max_size=60), st.integers(0, 400))
 def test_main_spans_are_those_of_the_chosen_blocks(pieces: list[str], length: int) -> None:

@@ -5,6 +5,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from periplus.parse.html.kernels.markup_hints import FRAMES, WALLS, find_hints
 from periplus.parse.html.kernels.word_survey import contains_word, hash_words, may_be_stuffed, survey_words
 from periplus.parse.keyword_stuffing import LIMITS, find_keyword_stuffing
 
@@ -45,6 +46,14 @@ def test_varied_running_text_is_not_looked_at_again():
     assert may_be_stuffed((words + " harbours" * 60).encode(), LIMITS)
     assert not may_be_stuffed(b"harbours " * 159, LIMITS)
     assert may_be_stuffed(b"harbours " * 160, LIMITS)
+
+
+@given(
+    st.lists(st.sampled_from([b"fra", b"FrA", b"m", b"M", b"wal", b"l", b"W", b"x", b"", "ü".encode()]), max_size=40)
+)
+def test_hints_are_what_python_finds(parts: list[bytes]):
+    data = b"".join(parts)
+    assert find_hints(data) == FRAMES * (b"fram" in data.lower()) + WALLS * (b"wall" in data)
 
 
 @given(st.binary(max_size=80), st.binary(max_size=6), st.sampled_from([b"GET", b"wall", b"aab", b"POST"]))

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.parse.html.flat_page import FlatPage, RowKind
-from periplus.parse.html.kernels.word_survey import contains_word, hash_words, may_be_stuffed, survey_words
+from periplus.parse.html.kernels.markup_hints import WALLS
+from periplus.parse.html.kernels.word_survey import hash_words, may_be_stuffed, survey_words
 from periplus.parse.keyword_stuffing import LIMITS, LONG_WORD, MIN_FREQUENT, MIN_WORDS, find_keyword_stuffing
 from periplus.parse.lazy_property import lazy_property
 from periplus.parse.link_survey import survey_links
@@ -120,7 +121,7 @@ def find_flags(
     _check_link_farm(text, links, own_domain, collector)
     if evidence:
         _check_hidden_text(text, evidence.flat, collector)
-        _check_paywall(text, evidence.flat.data, evidence.is_free, collector)
+        _check_paywall(text, evidence.flat, evidence.is_free, collector)
         _check_scripts(text, evidence.flat.data, collector)
     return collector
 
@@ -223,15 +224,15 @@ def _check_hidden_text(text: str, flat: FlatPage, collector: FlagCollector) -> N
         collector.add(PageFlag.HIDDEN, f"hidden text: {hidden} characters, {links} links that people do not see")
 
 
-def _check_paywall(text: str, markup: bytes, is_free: bool, collector: FlagCollector) -> None:
+def _check_paywall(text: str, flat: FlatPage, is_free: bool, collector: FlagCollector) -> None:
     if not is_free:
         collector.add(PageFlag.PAYWALL, "paywall: the page says it is not free")
         return
     is_short = len(text) < _MAX_TEASER
     has_wall = (
-        contains_word(markup, b"wall")
-        and any(word in markup for word in _WALL_WORDS)
-        and _WALL_ELEMENT.search(markup) is not None
+        flat.hints & WALLS > 0
+        and any(word in flat.data for word in _WALL_WORDS)
+        and _WALL_ELEMENT.search(flat.data) is not None
     )
     lowered = text.lower() if is_short or has_wall else ""
     phrase = ""

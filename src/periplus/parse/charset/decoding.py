@@ -81,6 +81,8 @@ def decode(body: bytes, content_type: str, *, markup: bool = True) -> tuple[str,
 def decode_to_utf8(body: bytes, content_type: str) -> tuple[bytes, str]:
     """Return a page as UTF-8, and the name of the encoding it was in."""
     body, name = _identify_encoding(body, content_type, True)
+    if name == "utf-8" and body.isascii():
+        return body, name
     text = body.decode(_CODECS[name], "replace")
     if name == "utf-8" and "\ufffd" not in text:
         return body, name

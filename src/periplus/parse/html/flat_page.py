@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.parse.html.kernels.main_spans import find_main_spans
+from periplus.parse.html.kernels.markup_hints import find_hints
 from periplus.parse.html.kernels.text_blocks import TagTables
+from periplus.parse.html.scan_arrays import ScanArrays, borrow_arrays, bytes_of_length, return_arrays
 from periplus.parse.kernels import html as kernel
 from periplus.parse.kernels import html_columns, html_extras, html_links, html_rows, html_state, html_tables
 from periplus.parse.kernels.html_state import ROW_BEGIN, ROW_END, ROW_KIND, ROW_NUMBER, ROW_TABLE, ROW_WIDTH, VALUE_1
@@ -90,15 +92,27 @@ class RowKind:
 class FlatPage:
     """A scanned page; strings are made only of what is requested."""
 
-    def __init__(self, data: bytes, state: Table, out: Bytes) -> None:
+    def __init__(self, data: bytes, arrays: ScanArrays) -> None:
         self.data = data
-        self._state, self._out = state, out
+        self._arrays = arrays
+        self._state, self._out = arrays.state, arrays.out
+        state = arrays.state
         rows = int(state[html_state.ROW_COUNT])
         self._table = state[ROW_TABLE : ROW_TABLE + ROW_WIDTH * rows].reshape(-1, ROW_WIDTH)
         self._kind_bytes = self._table[:, ROW_KIND].astype(np.uint8).tobytes()
         """The kind of each row: Python counts bytes, and finds one, faster than NumPy does in so few rows."""
         self.strings: PageStrings | None = None
         """What was gathered of it at once."""
+
+    def release(self) -> None:
+        """End the use of this page: its arrays are used for another one."""
+        return_arrays(self._arrays)
+        del self._arrays, self._state, self._out, self._table
+
+    @lazy_property
+    def hints(self) -> int:
+        """What the markup can have, as bits of `markup_hints`."""
+        return find_hints(self.data)
 
     @lazy_property
     def _kinds(self) -> Bytes:
@@ -223,7 +237,7 @@ class FlatPage:
         used, room = 0, 2 * int(self._state[html_state.TEXT_END]) + values + 4 * len(self._kind_bytes)
         while used == 0 or used > room:
             room = max(room, used)
-            pieces = np.empty(room + _MARGIN, np.uint8)
+            pieces = self._arrays.pieces = bytes_of_length(self._arrays.pieces, room + _MARGIN)
             slots = np.zeros(1 << (2 * links).bit_length(), np.int64)
             used = html_columns.gather_page(
                 self._state, spec, max_links, max_text, self._out, slots, chosen, pieces, found
@@ -331,8 +345,9 @@ def parse_flat_page(data: bytes, max_depth: int = 512, visible: str = "") -> Fla
     text_size = (3 * size if 0 in data else size + size // 4) + _MARGIN
     # No value is stored more than twice.
     values_limit = text_size + 3 * max(2 * size, text_size) + _MARGIN
-    out = np.empty(values_limit + _MARGIN, np.uint8)
-    max_rows = min(_MAX_ROWS, size // 3 + 8)
-    state = html_state.make_state(max_depth, max_rows, text_size, values_limit, min(_MAX_TRACES, size // 3 + 8))
-    kernel.scan_page(np.frombuffer(data, np.uint8), _tables(visible), state, out)
-    return FlatPage(data, state, out)
+    arrays = borrow_arrays()
+    arrays.out = bytes_of_length(arrays.out, values_limit + _MARGIN)
+    max_rows, max_traces = min(_MAX_ROWS, size // 3 + 8), min(_MAX_TRACES, size // 3 + 8)
+    arrays.state = html_state.make_state(max_depth, max_rows, text_size, values_limit, max_traces, arrays.state)
+    kernel.scan_page(np.frombuffer(data, np.uint8), _tables(visible), arrays.state, arrays.out)
+    return FlatPage(data, arrays)

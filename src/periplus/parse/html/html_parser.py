@@ -5,6 +5,7 @@ from typing import Final
 from periplus.parse.charset.decoding import decode_to_utf8
 from periplus.parse.html.flat_page import FlatPage, RowKind, parse_flat_page
 from periplus.parse.html.frames import extract_frames
+from periplus.parse.html.kernels.markup_hints import FRAMES
 from periplus.parse.html.page_strings import PageStrings, gather_strings
 from periplus.parse.link_collector import LinkCollector
 from periplus.parse.page_description import describe_html
@@ -28,7 +29,9 @@ _MAX_BYTES: Final = 8 * 1024 * 1024
 def parse_html(result: FetchResult, settings: ParseSettings) -> Page:
     """Return the page of HTML of any quality, with all that can be derived from it, in time linear in its length."""
     page, flat = parse_markup(result, settings)
-    return describe_html(page, flat, result.request.address.domain)
+    described = describe_html(page, flat, result.request.address.domain)
+    flat.release()
+    return described
 
 
 def parse_markup(result: FetchResult, settings: ParseSettings) -> tuple[Page, FlatPage]:
@@ -105,7 +108,7 @@ def _read_links(flat: FlatPage, strings: PageStrings, head: PageHead, max_links:
     links.add_all(values[::3], texts, nofollow)
     for reference in head.alternates:
         links.add(reference)
-    for source, is_inline in extract_frames(flat.data):
+    for source, is_inline in extract_frames(flat.data) if flat.hints & FRAMES else ():
         links.add_weak(source) if is_inline else links.add(source)
     return links.collected(head.nofollow)
 

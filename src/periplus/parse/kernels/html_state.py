@@ -123,7 +123,12 @@ _BEGINNING = _beginning()
 
 
 def make_state(
-    max_depth: int, max_rows: int, values_begin: int, values_limit: int, max_traces: int = 0
+    max_depth: int,
+    max_rows: int,
+    values_begin: int,
+    values_limit: int,
+    max_traces: int = 0,
+    room: npt.NDArray[np.int64] | None = None,
 ) -> npt.NDArray[np.int64]:
     """Return the state for scanning one page.
 
@@ -135,9 +140,12 @@ def make_state(
         Rows and traces that are kept.
     values_begin, values_limit
         The part of the output that values are written to; text comes before it.
+    room
+        An array to use if it is long enough.
     """
     traces = ROW_TABLE + ROW_WIDTH * max_rows
-    state = np.empty(traces + 2 * max_traces, np.int64)
+    size = traces + 2 * max_traces
+    state = room if room is not None and len(room) >= size else np.empty(size, np.int64)
     state[:STACK] = _BEGINNING
     # From VALUES_END to VALUES_LIMIT, in one step, as there is one for every page.
     state[VALUES_END : VALUES_LIMIT + 1] = (

@@ -15,7 +15,6 @@ __all__ = ["find_frame_tags"]
 
 _LESS, _GREATER, _EXCLAMATION = np.uint8(60), np.uint8(62), 33
 _MAX_LETTERS = 8
-_F, _R, _A, _M = (np.uint8(ord(letter)) for letter in "fram")
 
 
 def _pack(name: str) -> np.uint64:
@@ -106,19 +105,7 @@ def _find_all(data: Any, size: int, offsets: Any, most: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _may_have_frames(data: Any, size: int) -> bool:
-    """Return whether the letters 'fram' are anywhere: without a way out, so that many bytes are compared at a time."""
-    found = False
-    for at in range(size - 3):
-        same = ((data[at] | 32) == _F) & ((data[at + 1] | 32) == _R) & ((data[at + 2] | 32) == _A)
-        found |= same & ((data[at + 3] | 32) == _M)
-    return found
-
-
-@njit(cache=True, nogil=True)
 def _find(data: Any, offsets: Any) -> int:
-    if not _may_have_frames(borrow(data), len(data)):
-        return 0
     return _find_all(borrow(data), len(data), borrow(offsets), len(offsets))
 
 
