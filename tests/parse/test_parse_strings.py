@@ -64,6 +64,13 @@ def test_strings_of_a_page_are_those_of_its_rows(pieces: list[str]) -> None:
     assert strings.all_link_bits == reduce(or_, flat.numbers(RowKind.LINK), 0)
 
 
+def test_targets_of_links_have_no_fragments() -> None:
+    links = "<a href='/a?b#c'>1</a><a href='/d'>2</a><a href='e##f'>3</a><a href='#g'>4</a><img src='/h#i'>"
+    strings = gather_strings(_page([links]), 20)
+    assert strings.links[::3] == ["/a?b", "/d", "e"]
+    assert strings.images[::3] == ["/h#i"]
+
+
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.lists(_PIECES, max_size=30), min_size=2, max_size=6))
 def test_arrays_of_other_pages_change_nothing(pages: list[list[str]]) -> None:

@@ -35,7 +35,13 @@ def resolve_url(reference: str, base: str) -> str:
 def make_resolver(base: str) -> Callable[[str], str]:
     """Return `resolve_url` for many references of one page."""
     cache = _cache_of(base)
-    return lambda reference: _cached_url(cache, reference.partition("#")[0], base)
+    known = cache.origin.get
+
+    def resolve(reference: str) -> str:
+        url = known(reference)  # there is none with a fragment
+        return _cached_url(cache, reference.partition("#")[0], base) if url is None else url
+
+    return resolve
 
 
 def _resolve(reference: str, base: str) -> str:
@@ -111,6 +117,9 @@ class LinkCollector:
 
     def add_clean(self, references: Sequence[str], texts: Sequence[str]) -> None:
         """Add references as `add` does, each with its text, which is in one line already."""
+        if len(references) <= self._room() and not self._nofollow:
+            self._add_known(references, texts)
+            return
         for reference, text in zip(references, texts, strict=True):
             if not reference or reference[0] == "#":
                 continue
@@ -130,16 +139,23 @@ class LinkCollector:
 
     def add_all(self, references: Sequence[str], texts: Sequence[str], nofollow: Sequence[bool] = ()) -> None:
         """Add references, each with its text, which is in one line already, and whether it is nofollow."""
-        most = min(self._tries, self._max_links - len(self._links))
-        if nofollow or self._nofollow or len(references) > most:
+        if nofollow or self._nofollow or len(references) > self._room():
             self._add_each(references, texts, nofollow or [False] * len(texts))
-            return
-        # Of most pages all links are added, and all of them have a text.
+        else:
+            self._add_known(references, texts)
+
+    def _room(self) -> int:
+        """Return how many references can be added without reaching a limit."""
+        return min(self._tries, self._max_links - len(self._links))
+
+    def _add_known(self, references: Sequence[str], texts: Sequence[str]) -> None:
+        """Add references that are not nofollow; of most pages all are URLs, and have a text."""
         self._tries -= len(references)
         links, urls = self._links, self._find_all(references)
         if not links and "" not in urls and max(map(len, texts), default=0) <= _MAX_TEXT:
-            links.update(dict.fromkeys(urls, ""))
-            links.update(zip(reversed(urls), map(str.rstrip, reversed(texts)), strict=True))  # the first is the last
+            links.update(zip(urls, map(str.rstrip, texts), strict=True))
+            if len(links) < len(urls):  # of several texts the first is kept, which becomes the last
+                links.update(zip(reversed(urls), map(str.rstrip, reversed(texts)), strict=True))
             if all(links.values()):
                 return
             links.clear()

@@ -57,7 +57,8 @@ class PageStrings(msgspec.Struct, gc=False):
     tables: list[str]
     images: list[str]
     links: list[str]
-    """Target, alternative text of an image and label of each link that can say something new of its target."""
+    """Target without its fragment, alternative text of an image and label of each link that can say something new of
+    its target."""
     link_texts: list[str]
     link_rows: Table
     """The rows of these links."""

@@ -19,7 +19,7 @@ from periplus.parse.kernels.html_state import (
     VALUE_1,
     make_state,
 )
-from periplus.parse.kernels.html_tables import NEWLINE, SPACE
+from periplus.parse.kernels.html_tables import HASH, NEWLINE, SPACE
 
 __all__ = ["SPEC_WIDTH", "gather_page", "gather_rows", "gather_values"]
 
@@ -155,7 +155,8 @@ def gather_page(
     spec
         SPEC_WIDTH numbers for each kind of rows; only rows are written whose number is not higher than the last.
     max_links, slots, chosen
-        As in `select_links`. The three values of each selected link are written, then the texts of all of them.
+        As in `select_links`. The three values of each selected link are written, then the texts of all of them. Its
+        target loses its fragment, in the state too.
     max_text
         Most bytes of the text of a link.
     counts
@@ -191,7 +192,9 @@ def gather_page(
     links = select_borrowed(numbers, max_links, text, borrow(slots), len(slots) - 1, borrow(chosen))
     bits = np.int64(0)
     for link in range(links):
-        bits |= numbers[ROW_TABLE + ROW_WIDTH * chosen[link] + ROW_NUMBER]
+        entry = ROW_TABLE + ROW_WIDTH * chosen[link]
+        bits |= numbers[entry + ROW_NUMBER]
+        numbers[entry + VALUE_1 + 1] = _find_fragment(text, numbers[entry + VALUE_1], numbers[entry + VALUE_1 + 1])
         used = _gather_row(numbers, chosen[link], np.int64(VALUE_1), 3, _UNLIMITED, text, pieces, room, total, used)
         total += 3
     for link in range(links):
@@ -199,6 +202,15 @@ def gather_page(
         total += 1
     counts[kinds], counts[kinds + 1], counts[kinds + 2] = links, bits, every
     return used
+
+
+@njit(cache=True, nogil=True)
+def _find_fragment(source: Any, begin: int, end: int) -> int:  # pragma: no cover - compiled
+    """Return where a reference ends before its fragment."""
+    for at in range(begin, end):
+        if source[at] == HASH:
+            return at
+    return end
 
 
 @njit(cache=True, nogil=True)
