@@ -91,15 +91,17 @@ def prepare(what: str, web: BenchWeb) -> None:
         assert scrapy_peer
         return
     from periplus.crawl import Crawler
+    from periplus.crawl.policies import kernels as content_kernels
     from periplus.crawl.regions import kernels as region_kernels
     from periplus.parse import parse
+    from periplus.parse.html.kernels import word_survey
     from periplus.records import FetchRequest, FetchResult, Outcome
     from periplus.score.kernels import page_features, weighting
     from periplus.settings import ParseSettings
     from periplus.text.kernels import simhash
     from periplus.url import parse_address
 
-    for kernels in (region_kernels, page_features, weighting, simhash):
+    for kernels in (region_kernels, content_kernels, word_survey, page_features, weighting, simhash):
         kernels.warm()
     html = (("content-type", "text/html"),)
     sample = FetchResult(FetchRequest(parse_address(web.urls()[0])), Outcome.OK, 0.0, 200, html, web.render(0, 0))

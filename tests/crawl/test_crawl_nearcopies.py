@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from periplus.crawl import Crawler
 from periplus.crawl.fetch_records import DuplicateTable, make_page_record
-from periplus.crawl.policies.near_duplicates import NearDuplicateIndex, _long_lines, page_hash
+from periplus.crawl.policies.near_duplicates import NearDuplicateIndex, _hash_content, _long_lines, page_hash
 from periplus.records import LIST_KIND, FetchRequest, FetchResult, Outcome, Page
 from periplus.settings import ParseSettings
 from periplus.url import parse_address
@@ -29,6 +29,17 @@ def turned(value: int, *bits: int) -> int:
     for bit in bits:
         value ^= 1 << bit
     return value
+
+
+_LINES = st.sampled_from(["tide ", "harbours and lighthouses ", "x" * 60, "\n", "\n\n", " ", "1999 ", "a"])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(_LINES, max_size=40), st.sampled_from([1, 9, 60]), st.lists(st.integers(0, 8_000), max_size=6))
+def test_the_kernel_hashes_what_its_twin_hashes(parts, times, cuts):
+    text = "".join(parts) * times
+    spans = tuple(sorted(min(cut, len(text)) for cut in cuts[: len(cuts) // 2 * 2]))
+    assert page_hash(Page("http://a.test/", text=text, main=spans)) == _hash_content(text, spans)
 
 
 @settings(max_examples=60, deadline=None)

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from periplus.crawl.policies import kernels
 from periplus.records import LIST_KIND, Page
 from periplus.text.kernels import simhash
 
@@ -38,7 +39,16 @@ def page_hash(page: Page) -> int:
     """Return the simhash of a page's main content, or 0 if it is too short to compare."""
     if page.kind == LIST_KIND:
         return 0
-    text, spans = page.text, page.main
+    text = page.text
+    if not text.isascii():
+        return _hash_content(text, page.main)
+    spans = np.array(page.main or (0, len(text)), np.int64)
+    data = np.frombuffer(text.encode(), np.uint8)
+    return int(kernels.hash_content(data, spans, _MIN_CHARACTERS, _MIN_PARAGRAPH, _SAMPLE_LENGTH))
+
+
+def _hash_content(text: str, spans: tuple[int, ...]) -> int:
+    """Return the simhash of the parts of a text, or of all of it if there are none."""
     if spans:
         text = "\n".join(text[begin:end] for begin, end in zip(spans[::2], spans[1::2], strict=False))
     if len(text) < _MIN_CHARACTERS:
