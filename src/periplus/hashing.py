@@ -29,6 +29,10 @@ class StreamFingerprint:
         """Add a chunk."""
         self._state.update(data)
 
+    def digest(self) -> int:
+        """Return the fingerprint of all chunks so far."""
+        return int(self._state.intdigest())
+
     def hexdigest(self) -> str:
         """Return the fingerprint of all chunks so far, in 16 hexadecimal digits."""
-        return f"{self._state.intdigest():016x}"
+        return f"{self.digest():016x}"

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from periplus.errors import CorruptFile, NewerFormat
-from periplus.hashing import fingerprint
+from periplus.hashing import StreamFingerprint, fingerprint
 from periplus.records import FetchRecord
 from periplus.store.compression import compress, decompress
 from periplus.typed_decoding import msgpack_decoder
@@ -82,10 +82,13 @@ def _scrub(value: Any) -> Any:
 
 def pack_frame(encoded: list[bytes], pages: int, warc: int, warc_end: int, level: int) -> bytes:
     """Return one frame of encoded records."""
-    plain = b"\xdd" + struct.pack(">I", len(encoded)) + b"".join(encoded)
+    plain = b"".join((b"\xdd", struct.pack(">I", len(encoded)), *encoded))
     payload = compress(plain, level)
     head = _HEAD.pack(len(payload), len(encoded), pages, warc, warc_end)
-    return b"".join((head, _SUM.pack(fingerprint(head + payload)), payload))
+    checksum = StreamFingerprint()
+    checksum.update(head)
+    checksum.update(payload)
+    return b"".join((head, _SUM.pack(checksum.digest()), payload))
 
 
 def check_file_header(descriptor: int, path: Path) -> bool:
