@@ -138,25 +138,28 @@ def test_words_have_forms_that_count_in_some_documents(index: Index) -> None:
     assert any(leaf.languages for leaf in plan.leaves)
 
 
+def _find(lists_at: Any, plan_at: Any, desk_at: Any, sums: Any) -> Any:
+    """Find the blocks that can match, and add up the bounds of the leaves in each; return how many they are."""
+    lists, own, arrays = get_postings(lists_at), get_plan(plan_at), get_scratch(desk_at)
+    count = find_blocks(lists, own, arrays)
+    for n in range(count):
+        block = arrays.order[0, n]
+        for leaf in range(len(own.leaves)):
+            if (arrays.have[block] >> np.uint64(leaf)) & np.uint64(1):
+                sums[block] += bound_of(lists, own, arrays, leaf, block)
+    return count
+
+
+find: Any = njit(_find)
+
+
 def block_bounds(index: Index, plan: QueryPlan) -> tuple[list[int], npt.NDArray[np.float32], list[float]]:
     """Return the blocks that can match, by block the bound of all scores, and the sum of the bounds of its leaves."""
     segment, desk = index.segments[0], ScratchPool()
     laid_out = plan_segment(segment, plan)
     scratch = desk.get(len(segment.live), laid_out, 1)
-
-    def find(lists_at: Any, plan_at: Any, desk_at: Any, sums: Any) -> Any:
-        lists, own, arrays = get_postings(lists_at), get_plan(plan_at), get_scratch(desk_at)
-        count = find_blocks(lists, own, arrays)
-        for n in range(count):
-            block = arrays.order[0, n]
-            for leaf in range(len(own.leaves)):
-                if (arrays.have[block] >> np.uint64(leaf)) & np.uint64(1):
-                    sums[block] += bound_of(lists, own, arrays, leaf, block)
-        return count
-
-    run: Any = njit(find)
     sums = np.zeros(len(segment.live))
-    count = run(segment.pinned_postings.addresses, laid_out.addresses, scratch.addresses, sums)
+    count = find(segment.pinned_postings.addresses, laid_out.addresses, scratch.addresses, sums)
     arrays = scratch.arrays
     return arrays.order[0, :count].tolist(), arrays.bound[: len(segment.live)].copy(), sums.tolist()
 
