@@ -55,6 +55,28 @@ def test_a_process_decodes_every_charset(pool: ParserPool, charset: str) -> None
     assert pool.parse(ParseJob(result, SETTINGS)).page == parse(result, SETTINGS)
 
 
+@pytest.mark.parametrize(
+    "rare",
+    [
+        b"<p>Frames of a film, and of <i>pictures</i>",
+        b"<frameset><frame src=/a><noframes>b</noframes></frameset>",
+        b"<iframe src=https://a.example/b></iframe>",
+        b"<p>Subscribe to continue reading this article. Already a subscriber?",
+        b"<math><mi>x</mi></math><svg><title>y</title></svg><template><p>z</template><textarea>t</textarea>",
+        "<p>\u0416\u0443\u043a \u4e2d\u6587 caf\u00e9 \U0001f600".encode(),
+        b"<table><caption>a<thead><tr><td rowspan=3>b<tfoot><tr><td colspan=2>c</table><dl><dt>d<dd>e</dl><pre>f</pre>",
+        b"<meta name=robots content='noindex, max-snippet:20'><link rel=canonical href=/c><base href=/d/>",
+    ],
+)
+def test_a_process_has_the_kernels_of_what_is_rare(pool: ParserPool, rare: bytes) -> None:
+    """It cannot load them any more: what the documents of its start do not need has to be there, too."""
+    long = b"<!doctype html><title>Rare</title>" + rare + b"<p>Some words of a page, and others." * 40_000
+    result = make_result(long)
+    assert needs_process(result)
+    found = pool.parse(ParseJob(result, SETTINGS))
+    assert (found.fault, found.page) == ("", parse(result, SETTINGS))
+
+
 def test_warming_up_parses_every_document() -> None:
     replies = [(job.result.header("content-type"), parse_job(job)) for job in warmup_jobs()]
     assert [kind for kind, reply in replies if reply.page is None and not reply.image] == []

@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import os
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -22,7 +23,7 @@ from periplus.accel.compile_cache import FOLDER, fingerprint_all, kernel_sources
 from periplus.accel.lazy_loading import is_supported
 from periplus.accel.parallel_compilation import compile_modules, count_processes, kernels_of
 
-__all__ = ["cache_folder", "is_compiled", "take_precompiled", "warm_up"]
+__all__ = ["cache_folder", "is_compiled", "load_imported", "take_precompiled", "warm_up"]
 
 _STAGE: Final = "compiling kernels"
 _TURN: Final = "compiling.lock"
@@ -78,6 +79,14 @@ def take_precompiled() -> str:
             _remove_stale()
             _complete_marker().touch()
     return obstacle
+
+
+def load_imported() -> None:
+    """Call every kernel of the modules that are imported: for processes that cannot open files later on."""
+    modules = [(name, module) for name, module in sys.modules.items() if name.startswith("periplus.")]
+    for name, module in sorted(modules):
+        if ".kernels." in name and hasattr(module, "warm"):
+            module.warm()
 
 
 def _compile_all(processes: int, tell: Callable[[int, int], None]) -> None:

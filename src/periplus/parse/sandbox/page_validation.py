@@ -4,7 +4,9 @@ What decodes as a `Page` has the right types; here are the bounds that the parse
 """
 
 import math
+from functools import reduce
 from itertools import pairwise
+from operator import or_
 from typing import Final
 
 from periplus.errors import BadInput
@@ -19,7 +21,8 @@ _MAX_SEQUENCE: Final = 10_000
 """Headings, phrases, images, media, facts, forms, reasons."""
 _MAX_STRING: Final = 100_000
 _MAX_URL: Final = 65_536
-_ALL_FLAGS: Final = sum(PageFlag)
+_ALL_FLAGS: Final = int(reduce(or_, PageFlag.__members__.values()))
+"""Iteration over flags leaves out those of several bits, such as SNIPPET_LIMIT."""
 _KINDS: Final = frozenset((*PARSERS, LIST_KIND))
 
 
@@ -28,7 +31,7 @@ def check_page(page: Page, url: str, settings: ParseSettings) -> None:
     links = max(settings.all_links, _MAX_LISTED if page.kind == LIST_KIND else 0)
     if page.url != url:
         raise BadInput("The page has another URL.")
-    if page.kind not in _KINDS or not 0 <= page.flags <= _ALL_FLAGS:
+    if page.kind not in _KINDS or page.flags & ~_ALL_FLAGS:
         raise BadInput("The page has a kind or flags that no parser sets.")
     if len(page.text) > settings.max_text or len(page.links) > links or len(page.feeds) > links:
         raise BadInput("The page has more text or links than the settings allow.")

@@ -15,6 +15,7 @@ from contextlib import suppress
 from encodings.aliases import aliases
 from typing import Final
 
+from periplus.accel import load_imported
 from periplus.parse.sandbox.parse_job import COMMAND, KILL, REPORT, START
 from periplus.parse.sandbox.parser_worker import ignore_signals, parse_job, serve_documents
 from periplus.parse.sandbox.process_limits import die_with_parent
@@ -42,6 +43,7 @@ def _load_everything() -> None:
             lookup(name)
     for job in warmup_jobs():
         parse_job(job)
+    load_imported()  # Most documents do not need all kernels, so that those above do not either.
     gc.collect()
     gc.freeze()
 
