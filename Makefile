@@ -13,7 +13,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-crawl-equality bench-traps bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-first-start bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-frontier bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-tiers bench-pagerank bench-pagerank-shards bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures wheel audit sbom lock clean bench-sandbox bench-bombs bench-cluster-answers bench-cluster-crawl bench-partitioning bench-scale scale-page bench-cluster-serving demo-cluster demo-sites bench-cluster bench-cluster-kills bench-geo bench-sites bench-agents bench-docs-crawl bench-documents bench-rules
+.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-crawl-equality bench-traps bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-first-start bench-hostile-queries bench-attack bench-million bench-growth bench-maincontent bench-snippets bench-duplicates bench-frontier bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-tiers bench-pagerank bench-pagerank-shards bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures wheel audit sbom lock clean bench-sandbox bench-bombs bench-cluster-answers bench-cluster-crawl bench-partitioning bench-scale scale-page bench-cluster-serving demo-cluster demo-sites bench-cluster bench-cluster-kills bench-geo bench-sites bench-agents bench-docs-crawl bench-documents bench-rules
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -151,6 +151,9 @@ bench-live: $(DEV_READY) ## delay between publishing a page and finding it (DOCU
 bench-million: $(DEV_READY) ## a million documents, generated or passages of a corpus: build, check, search, serve (DOCUMENTS=1000000 WORKERS=1 CORPUS= QUERIES= WORDS=)
 	@$(BIN)/python bench/million.py $(if $(DOCUMENTS),--documents $(DOCUMENTS)) $(if $(WORKERS),--workers $(WORKERS)) \
 		$(if $(CORPUS),--corpus $(CORPUS)) $(if $(QUERIES),--queries $(QUERIES)) $(if $(WORDS),--words $(WORDS)) $(ARGS)
+
+bench-growth: $(DEV_READY) ## build, size, memory and query times at three sizes, with exponents (SIZES=1000000,5000000,20000000 WORDS=24 ARGS=)
+	@$(BIN)/python bench/growth.py $(if $(SIZES),--sizes $(SIZES)) $(if $(WORDS),--words $(WORDS)) $(ARGS)
 
 bench-serve: $(DEV_READY) ## HTTP search under load: start, cold and warm cache, publishing, 1,000 clients (FOLDER= QUERIES= SECONDS=15 CROWD=120 NEW=0.1)
 	@$(BIN)/python bench/serve.py $(if $(FOLDER),--folder $(FOLDER)) $(if $(CORPUS),--corpus $(CORPUS)) \

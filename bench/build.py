@@ -3,6 +3,8 @@
 .venv/bin/python bench/build.py [--corpus JSONL] [--peers tantivy,lucene,pisa,bm25s] [--sizes N,N,N]
 
 Every engine gets the same tokens; the rows 'own words' give ours and tantivy the plain text instead, to split and stem.
+Memory is that of one more build of the largest size, in a process of its own. It is limited to HEAP_MB where an engine
+can be told so (T5b).
 """
 
 import argparse
@@ -17,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from figures import exponent, use_one_core
 from material import Material, add_options, gather, sizes_of
+from own_memory import grown_mb
 from peers import Absent, Built, Engine, load
 from peers.ours import Ours, build, page_visits
 from periplus.accel import warm_up
@@ -27,7 +30,7 @@ HEAP_MB = 512
 OWN_WORDS = ", own words"
 COLUMNS = (
     f"{'passages':>9} {'engine':<22}{'seconds':>9}{'docs/s':>10}{'index MB':>10}{'stored MB':>11}"
-    f"{'speed x':>9}{'size x':>8}{'cpu s':>9}{'cpu x':>8}{'learned MB':>12}{'rest x':>8}"
+    f"{'speed x':>9}{'size x':>8}{'cpu s':>9}{'cpu x':>8}{'learned MB':>12}{'rest x':>8}{'own MB':>8}"
 )
 Build = Callable[[Path], Built]
 
@@ -35,7 +38,8 @@ Build = Callable[[Path], Built]
 class Row(NamedTuple):
     """One build. Ratios are ours against this engine's: documents per second, bytes without stored text, documents per
     second of a processor, which others on the machine disturb less (0 where it is not known), and bytes without what
-    is learned of meaning and names, either."""
+    is learned of meaning and names, either. Memory is by how much that of a process grew which was not mapped from
+    files, in MB, 0 where it was not measured."""
 
     passages: int
     engine: str
@@ -49,6 +53,7 @@ class Row(NamedTuple):
     cpu_ratio: float
     learned: int
     rest_ratio: float
+    own_memory: float = 0.0
 
 
 def builds_of(names: list[str], material: Material, size: int) -> dict[str, Build]:
@@ -76,9 +81,17 @@ def builds_of(names: list[str], material: Material, size: int) -> dict[str, Buil
     return found
 
 
-def measure(names: list[str], material: Material, size: int, rounds: int, scratch: Path) -> list[Row]:
+def memory_of(builds: dict[str, Build], scratch: Path) -> dict[str, float]:
+    """Return how much memory of its own each engine of this process takes for its build, in MB."""
+    return {
+        name: round(grown_mb(make, scratch / f"memory-{number}"), 1)
+        for number, (name, make) in enumerate(builds.items())
+        if name.startswith(("periplus", "tantivy"))  # Others build in processes of their own.
+    }
+
+
+def measure(builds: dict[str, Build], size: int, rounds: int, scratch: Path) -> list[Row]:
     """Build everything, in turns; the fastest of each counts."""
-    builds = builds_of(names, material, size)
     best: dict[str, Built] = {}
     least: dict[str, float] = {}
     for _ in range(rounds):
@@ -106,7 +119,7 @@ def show(row: Row) -> str:
     return (
         f"{row.passages:>9,} {row.engine:<22}{row.seconds:>9.2f}{row.per_second:>10,.0f}{sizes}"
         f"{row.speed_ratio:>9.2f}{row.size_ratio:>8.2f}{row.cpu_seconds:>9.2f}{row.cpu_ratio:>8.2f}"
-        f"{row.learned / 1e6:>12.1f}{row.rest_ratio:>8.2f}"
+        f"{row.learned / 1e6:>12.1f}{row.rest_ratio:>8.2f}{row.own_memory:>8.0f}"
     )
 
 
@@ -131,9 +144,14 @@ def main() -> None:
     material, rows = gather(options), list[Row]()
     print(COLUMNS)
     with tempfile.TemporaryDirectory(prefix="periplus-bench-") as scratch:
-        for size in sizes_of(options, len(material.tokens)):
-            names = [] if options.peers == "none" else [name.strip() for name in options.peers.split(",")]
-            new = measure(names, material, size, options.rounds, Path(scratch))
+        names = [] if options.peers == "none" else [name.strip() for name in options.peers.split(",")]
+        sizes = list(sizes_of(options, len(material.tokens)))
+        builds = {size: builds_of(names, material, size) for size in sizes}
+        memory = memory_of(builds[max(sizes)], Path(scratch))  # Before there are threads.
+        for size in sizes:
+            new = measure(builds[size], size, options.rounds, Path(scratch))
+            if size == max(sizes):
+                new = [row._replace(own_memory=memory.get(row.engine, 0.0)) for row in new]
             print("\n".join(map(show, new)), flush=True)
             rows += new
     slopes = {}

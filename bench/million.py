@@ -17,6 +17,7 @@ from typing import Any
 
 from corpus import Passage, make_passages, make_queries, read_passages, read_queries, tokenise
 from figures import folder_bytes
+from own_memory import OwnMemory
 from peers.ours import page_visits
 from periplus.index import Index, build_index, check_index
 from periplus.settings import IndexSettings, Settings
@@ -55,21 +56,24 @@ def main() -> None:
 def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     settings = Settings(folder=str(folder), index=IndexSettings(memory_mb=options.memory_mb, workers=options.workers))
     visits = page_visits(islice(_passages(options), options.documents))
-    began = time.perf_counter()
-    counted = build_index(visits, folder / "index", settings.index)
-    built = time.perf_counter() - began
+    with OwnMemory() as memory:
+        began = time.perf_counter()
+        counted = build_index(visits, folder / "index", settings.index)
+        built = time.perf_counter() - began
     figures: dict[str, Any] = {
         "documents": counted.documents,
         "words_most": options.words,
         "workers": options.workers,
         "build_seconds": round(built, 1),
         "build_memory_mb": round(_peak_mb()),
+        "build_own_mb": round(memory.peak_mb),
         "index_mb": round(folder_bytes(folder / "index") / 1e6),
         "segments": len(Index.open(folder / "index", verify=False).segments),
     }
     print(
         f"build: {counted.documents:,} documents in {built:.0f} s, making them included; "
-        f"{figures['segments']} segments, {figures['index_mb']} MB, peak memory {figures['build_memory_mb']} MB",
+        f"{figures['segments']} segments, {figures['index_mb']} MB, peak memory {figures['build_memory_mb']} MB, "
+        f"{figures['build_own_mb']} MB not mapped from files",
         flush=True,
     )
     began = time.perf_counter()
