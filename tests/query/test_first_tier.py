@@ -1,6 +1,7 @@
 """The first tier alone: it finds what a search of everything finds in it, and it is used only where declared."""
 
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -120,3 +121,15 @@ def test_pages_without_ranks_have_no_tier(tmp_path_factory: pytest.TempPathFacto
         index = Index.open(folder)
         assert index.segments[0].first_tier == 0
         assert find_candidates(index, plan_of(index, "sea", enough=1), 5).unsearched == 0
+
+
+def test_a_tier_of_all_blocks_leaves_nothing_out(tmp_path: Path) -> None:
+    """It has whole blocks: of a segment of one block, all documents are searched, and the answer is exact."""
+    for count in (BLOCK, BLOCK + 1):
+        visits = [visit(f"https://h.test/{n}", text="sea ship") for n in range(count)]
+        build_index(visits, tmp_path / str(count), IndexSettings(), Ranks({v.key: n for n, v in enumerate(visits)}))
+        index = Index.open(tmp_path / str(count))
+        assert index.segments[0].first_tier == 1
+        found = find_candidates(index, plan_of(index, "sea", enough=1), 5)
+        assert (found.exact, found.unsearched) == (count == BLOCK, count - BLOCK)
+        assert found.total == BLOCK

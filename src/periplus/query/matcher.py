@@ -122,7 +122,7 @@ def _may_have_enough(plan: QueryPlan, segment: Segment) -> bool:
     A page is good if it has all words, so that there are no more than pages with the rarest of them, of which the tier
     has about its share.
     """
-    if not segment.first_tier:
+    if not 0 < segment.first_tier < len(segment.live):  # One that has all blocks is the segment.
         return False
     least, frequency = _TIERS * plan.enough, plan.leaf_places(segment)[:, ENTRY_FREQUENCY]
     if plan.groups:
