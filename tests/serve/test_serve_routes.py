@@ -67,6 +67,13 @@ def test_every_row_of_the_public_api_is_documented_and_nothing_else_is() -> None
         assert (f"</span> {route.path}</code>" in page) == (route.path in public)
 
 
+def test_a_default_that_is_a_setting_is_not_documented_as_a_number() -> None:
+    parameters = openapi_document()["paths"]["/api/search"]["get"]["parameters"]
+    schemas = {parameter["name"]: parameter["schema"] for parameter in parameters}
+    assert "default" not in schemas["enough"]
+    assert schemas["count"]["default"] == 10
+
+
 @pytest.mark.parametrize("route", ROUTES, ids=name)
 def test_every_row_has_a_metric_label(route: Route) -> None:
     assert metric_label(example(route)) == route.metric_label

@@ -77,9 +77,10 @@ def text(max_length: int = 200, **more: Any) -> Schema:
     return {"type": "string", "maxLength": max_length, **more}
 
 
-def integer(minimum: int, maximum: int, default: int) -> Schema:
-    """Return the schema of a whole number."""
-    return {"type": "integer", "minimum": minimum, "maximum": maximum, "default": default}
+def integer(minimum: int, maximum: int, default: int | None = None) -> Schema:
+    """Return the schema of a whole number; the default is left out where it is a setting."""
+    schema: Schema = {"type": "integer", "minimum": minimum, "maximum": maximum}
+    return schema if default is None else schema | {"default": default}
 
 
 def object_schema(required: tuple[str, ...], **properties: Schema) -> Schema:

@@ -40,8 +40,9 @@ _FILTERS: Final = (
     ),
     Parameter(
         "enough",
-        "good pages among those with the highest static ranks that are enough; 0 searches all pages",
-        integer(0, MAX_ENOUGH, 0),
+        "good pages among those with the highest static ranks that are enough; 0 searches all pages; by default, the "
+        "setting search.enough",
+        integer(0, MAX_ENOUGH),
     ),
     Parameter("as_you_type", "1 if the last word may be unfinished: a prefix", {"type": "string", "enum": ["0", "1"]}),
 )

@@ -1,7 +1,7 @@
 """What varies in a result page beside the results: each part as escaped HTML, by the name of its slot in the frame.
 
-What many pages have is written here, and what few have by small templates. `tests/serve/twins/results.html` is the same
-page as one template.
+What many pages have is written here, and what few have by small templates. `tests/naive/results.html` is the same page
+as one template.
 """
 
 import functools
