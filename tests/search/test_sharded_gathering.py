@@ -68,6 +68,17 @@ def test_own_fields_are_filtered_counted_and_sorted_alike(both: Both, query: Que
     assert page.total or "nothing" in query.filter
 
 
+def test_what_results_are_sorted_by_does_not_keep_a_page_out(both: Both) -> None:
+    """A page is followed through the query in the order of scores; sorted or not, it matches."""
+    own, other = (both[0].search(Query(word)).hits[0].key for word in ("boat", "harbour"))
+    for query in (Query("boat", sort="price:asc", start=10), Query("sail boat", sort="day", facets=("colour",))):
+        for searcher in both[:2]:
+            page, trace = searcher.trace(query, own)
+            assert (trace.matched, page.hits[trace.rank - 1].key) == (True, own)
+            _, trace = searcher.trace(query, other)
+            assert (trace.matched, trace.missing) == (False, ("boat",))
+
+
 def test_many_values_are_summed_before_the_most_frequent_are_chosen(tmp_path: Path) -> None:
     schema = {"word": FieldSettings("keyword")}
     converter = DocumentConverter(schema)

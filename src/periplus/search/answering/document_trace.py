@@ -49,7 +49,7 @@ from periplus.search.retrieve import RetrievedCandidates
 from periplus.search.rewriting.filter_notes import name_filter
 from periplus.settings import SearchSettings
 
-__all__ = ["DocumentTrace", "describe_parts", "query_parts", "trace_document"]
+__all__ = ["DocumentTrace", "describe_parts", "query_parts", "trace_document", "traced_query"]
 
 _MOST_PARTS: Final = 50
 """Parts of a query that are tried one by one."""
@@ -129,11 +129,22 @@ class _TracingBackend(IndexBackend):
         return present(session, plan, candidates, query, settings, self.selection, budget)
 
 
+def traced_query(query: Query, most: int) -> Query:
+    """Return a query for all of its results: those of all pages, the best first, whatever it is sorted by.
+
+    most: how many results there are.
+    """
+    every = query.every_word or bool(query.sort)
+    return msgspec.structs.replace(
+        query, start=0, size=most, explain=False, enough=0, sort="", facets=(), every_word=every
+    )
+
+
 def trace_document(
     session: IndexSession, settings: SearchSettings, cards: CardReader, query: Query, key: int
 ) -> tuple[ResultPage, DocumentTrace]:
     """Return the answer to a query with all its results, and what became of the document with a key."""
-    wide = msgspec.structs.replace(query, start=0, size=settings.max_results, explain=False, enough=0)
+    wide = traced_query(query, settings.max_results)
     backend = _TracingBackend(session, settings, cards)
     page = QueryAnswerer(settings).answer(backend, wide, SearchLimits())
     place = _find(session, key)

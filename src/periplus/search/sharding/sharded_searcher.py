@@ -13,7 +13,7 @@ from periplus.query import QueryPlan, Synonyms, parse_query, record_plan
 from periplus.rank import RerankModel, open_external_signals, open_rerank_model
 from periplus.records import Query, ResultPage, SearchLimits
 from periplus.result_rules import RuleStore
-from periplus.search.answering.document_trace import DocumentTrace
+from periplus.search.answering.document_trace import DocumentTrace, traced_query
 from periplus.search.answering.query_answerer import QueryAnswerer
 from periplus.search.index_session import IndexParts, SearchStatistics, common_languages, merge_parts
 from periplus.search.page_status import UNKNOWN, PageStatus
@@ -186,7 +186,7 @@ class ShardedSearcher:
         own = msgspec.structs.replace(self._settings.search, budget_ms=1000 * _LONG_SECONDS)
         settings = msgspec.structs.replace(self._settings, search=own)
         collection = self._collection
-        wide = msgspec.structs.replace(query, start=0, size=own.max_results, explain=False, enough=0)
+        wide = traced_query(query, own.max_results)
         with collection.noting_missing():
             backend = TracingBackend(self._group, collection, settings, self._model, self._synonyms, self._rules)
             page = QueryAnswerer(own).answer(backend, wide, SearchLimits())
