@@ -107,9 +107,15 @@ def test_good_pages_have_all_words(index: Index) -> None:
 
 
 def test_without_time_the_tier_is_partial(index: Index) -> None:
-    plan = plan_of(index, '"sea ship fog"', enough=10_000_000)
-    late = find_candidates(index, plan._replace(enough=5), 10, QueryBudget(work=20_000))
+    """What it has must do, and the rest of the segment is not begun."""
+    late = find_candidates(index, plan_of(index, "sea ship", enough=5), 10, QueryBudget(work=2_000))
     assert late.partial
+    assert late.unsearched == DOCUMENTS - index.segments[0].first_tier * BLOCK
+
+
+def test_alternatives_and_what_looks_like_them_are_searched_everywhere(index: Index) -> None:
+    for words in ("(sea OR ship)", "+sea +ship", '"sea ship"'):
+        assert find_candidates(index, plan_of(index, words, enough=5), 10).unsearched == 0
 
 
 def test_pages_without_ranks_have_no_tier(tmp_path_factory: pytest.TempPathFactory) -> None:
