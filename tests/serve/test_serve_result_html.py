@@ -93,6 +93,7 @@ QUERIES = st.builds(
     folded=st.booleans(),
     verbatim=st.booleans(),
     snapshot=st.sampled_from(["", "nightly", "@2026-05-01"]),
+    enough=st.sampled_from([-1, 0, 30]),
 )
 REQUESTS = st.builds(
     SearchRequest,
