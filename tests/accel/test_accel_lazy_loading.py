@@ -66,4 +66,5 @@ def test_loading_kernels_does_not_prepare_for_compiling() -> None:
 
 def test_what_was_loaded_can_be_linked_into_what_is_compiled() -> None:
     _run("from periplus.rank.kernels import features\nfeatures.warm()\n")
+    _run("from periplus.score.kernels import weighting\nweighting.warm()\n")
     _run(COMPILING)
