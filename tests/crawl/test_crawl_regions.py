@@ -46,7 +46,21 @@ def reason(table: RegionTable, url: str) -> str:
 @pytest.mark.parametrize("seed", range(20))
 def test_the_kernel_counts_the_shingles_of_its_naive_twin(seed: int) -> None:
     rng = random.Random(seed)
-    pieces = [*WORDS[:9], "12", "3x", "x45y6", "\n", "\n\n", ", ", "été", "Größe", "own"]
+    pieces = [
+        *WORDS[:9],
+        "12",
+        "3x",
+        "x45y6",
+        "Harbourmasters",
+        "from1066to1967",
+        "eightlet",
+        "\n",
+        "\n\n",
+        ", ",
+        "été",
+        "Größe",
+        "own",
+    ]
     texts = [" ".join(rng.choices(pieces, k=rng.randrange(40))) for _ in range(4)]
     own = np.array([kernels.hash_word(np.frombuffer(b"own", np.uint8))], np.uint64)
     table, counts, expected = np.zeros(1024, np.uint64), np.zeros(3, np.int64), set()
@@ -72,6 +86,9 @@ def test_a_table_goes_to_another_without_what_is_beyond_the_limit() -> None:
         expected = {shingle for shingle in table.tolist() if 0 < shingle < limit}
         assert set(target.tolist()) - {0} == expected
         assert counts.tolist() == [7, 8, len(expected)]
+        listed = np.zeros(len(expected), np.uint64)
+        kernels.list_shingles(target, listed)
+        assert listed.tolist() == target[target != 0].tolist()
         found = np.array([7, 8, 9])
         kernels.rehash(target, np.uint64(limit), np.zeros(16, np.uint64), found)
         assert found[2] == 12  # no table is filled further than that
@@ -86,9 +103,25 @@ def test_a_sketch_stays_a_fair_sample_and_survives_a_snapshot() -> None:
         fresh = index.observe("a.test", Page(f"http://a.test/{number}", text=text)).shingles
     assert index.is_sampled("a.test")
     assert 100 <= fresh <= 320
+    dump = index.dump()
     again = NoveltyIndex()
-    again.load(index.dump())
+    again.load(dump)
+    assert again.dump().keys() == {"a.test"}
+    assert sorted(np.frombuffer(again.dump()["a.test"], "<u8")) == sorted(np.frombuffer(dump["a.test"], "<u8"))
     assert again.observe("www.a.test", Page("http://www.a.test/x", text=text)).shingles == 0
+
+
+def test_tables_that_other_sites_have_outgrown_change_nothing() -> None:
+    rng = random.Random(2)
+    texts = [" ".join("".join(rng.choices("abcdefghij", k=5)) for _ in range(rng.randrange(400))) for _ in range(60)]
+    together, found = NoveltyIndex(), []
+    for number, text in enumerate(texts):
+        host = f"{'abc'[number % 3]}.test"
+        found.append((host, together.observe(host, Page(f"http://{host}/{number}", text=text))))
+    for host in ("a.test", "b.test", "c.test"):
+        alone = NoveltyIndex()
+        pages = [Page(f"http://{host}/{n}", text=text) for n, text in enumerate(texts) if found[n][0] == host]
+        assert [alone.observe(host, page) for page in pages] == [novelty for at, novelty in found if at == host]
 
 
 def test_folders_with_many_names_become_one_template() -> None:

@@ -7,8 +7,19 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 from periplus.accel.pointers import borrow
+from periplus.parse.kernels.html_tokenizer import find_byte
 
-__all__ = ["SHINGLE", "hash_url_words", "hash_word", "hash_words", "observe", "observe_page", "rehash", "warm"]
+__all__ = [
+    "SHINGLE",
+    "hash_url_words",
+    "hash_word",
+    "hash_words",
+    "list_shingles",
+    "observe",
+    "observe_page",
+    "rehash",
+    "warm",
+]
 
 SHINGLE = 6
 """Words of a shingle. Shingles do not cross lines; a shorter line is a shingle by itself."""
@@ -18,6 +29,10 @@ _ECHO = 8
 """Words of a line that repeats the URL if it has any of its words; of a longer one, half have to be."""
 _FULL = 0.75
 """Share of a table's slots from which on shingles are counted but no longer entered."""
+_SHORT = 8
+"""Letters of a word that are hashed without a branch for each."""
+_BETWEEN, _NEWLINE, _ANY_DIGIT, _TO_LOWER, _ASCII_END = (np.uint8(byte) for byte in (0, 10, 35, 32, 128))
+_ZERO, _NINE, _UPPER_A, _UPPER_Z, _A, _Z = (np.uint8(ord(character)) for character in "09AZaz")
 
 
 def _letters() -> npt.NDArray[np.uint8]:
@@ -98,21 +113,34 @@ def hash_word(data: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _enter(shingle: Any, limit: Any, table: Any, slots: int, counts: Any) -> None:
-    """Count a shingle if it is in the sample, and enter it in the table if it is new."""
-    if shingle >= limit or shingle == 0:
-        return
-    counts[0] += 1
-    mask = np.uint64(slots - 1)
-    slot = (shingle * _PRIME >> np.uint64(17)) & mask
-    while table[slot] != 0:
-        if table[slot] == shingle:
-            return
-        slot = (slot + np.uint64(1)) & mask
-    counts[1] += 1
-    if counts[2] < _FULL * slots:
-        table[slot] = shingle
-        counts[2] += 1
+def _fold(data: Any, size: int, out: Any) -> None:
+    """Write what each byte of a text counts as: ASCII letters in lower case, '#' for digits, 0 between words."""
+    for at in range(size):  # Without branches, so that many bytes are folded at a time.
+        byte = data[at]
+        is_digit = (byte >= _ZERO) & (byte <= _NINE)
+        is_upper = (byte >= _UPPER_A) & (byte <= _UPPER_Z)
+        is_kept = ((byte >= _A) & (byte <= _Z)) | (byte >= _ASCII_END)
+        out[at] = byte | _TO_LOWER if is_upper else (_ANY_DIGIT if is_digit else (byte if is_kept else _BETWEEN))
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _hash_folded(text: Any, begin: int, end: int) -> Any:
+    """Return what `hash_word` returns for a word of folded text, behind which eight bytes can be read."""
+    value, has_number, before = _OFFSET, False, _BETWEEN
+    for number in range(_SHORT):  # So many for every word, as its length cannot be predicted.
+        letter = text[begin + number]
+        longer = (value ^ np.uint64(letter)) * _PRIME
+        value = longer if begin + number < end else value
+        has_number |= (letter == _ANY_DIGIT) & (before == _ANY_DIGIT)
+        before = letter
+    if not has_number and end - begin <= _SHORT:
+        return value
+    value, before = _OFFSET, _BETWEEN
+    for at in range(begin, end):
+        if text[at] != _ANY_DIGIT or before != _ANY_DIGIT:
+            value = (value ^ np.uint64(text[at])) * _PRIME
+        before = text[at]
+    return value
 
 
 @njit(cache=True, nogil=True)
@@ -137,11 +165,25 @@ def _enter_line(
     mask = np.uint64(slots - 1)
     for begin in range(found):
         words[begin] = table[(shingles[begin] * _PRIME >> np.uint64(17)) & mask]
+    sampled, new, entries, room = 0, 0, counts[2], _FULL * slots
     for begin in range(found):
-        if words[begin] == shingles[begin] and shingles[begin] < limit and shingles[begin] != 0:
-            counts[0] += 1
-        else:
-            _enter(shingles[begin], limit, table, slots, counts)
+        shingle = shingles[begin]
+        if shingle >= limit or shingle == 0:
+            continue
+        sampled += 1
+        if words[begin] == shingle:
+            continue
+        slot = (shingle * _PRIME >> np.uint64(17)) & mask
+        while table[slot] != 0 and table[slot] != shingle:
+            slot = (slot + np.uint64(1)) & mask
+        if table[slot] == 0:
+            new += 1
+            if entries < room:
+                table[slot] = shingle
+                entries += 1
+    counts[0] += sampled
+    counts[1] += new
+    counts[2] = entries
     return mark
 
 
@@ -157,6 +199,8 @@ def observe(data: Any, own_words: Any, limit: Any, table: Any, counts: Any) -> A
     Returns: a fingerprint of all shingles in any order (uint64).
     """
     words, shingles = np.empty(len(data) // 2 + 2, np.uint64), np.empty(len(data) // 2 + 2, np.uint64)
+    text = np.empty(len(data) + _SHORT, np.uint8)
+    text[len(data) :] = _BETWEEN
     own_bits = np.uint64(0)
     for other in own_words:
         own_bits |= np.uint64(1) << (other & np.uint64(63))
@@ -164,6 +208,7 @@ def observe(data: Any, own_words: Any, limit: Any, table: Any, counts: Any) -> A
     return _observe(
         borrow(data),
         len(data),
+        borrow(text),
         own_words,
         own_bits,
         limit,
@@ -189,6 +234,7 @@ def observe_page(url: Any, most: int, data: Any, limit: Any, table: Any, counts:
 def _observe(
     data: Any,
     size: int,
+    text: Any,
     own_words: Any,
     own_bits: Any,
     limit: Any,
@@ -198,28 +244,23 @@ def _observe(
     words: Any,
     shingles: Any,
 ) -> Any:
+    _fold(data, size, text)
     mark = np.uint64(0)
-    count, own = 0, 0
-    value, length, before = _OFFSET, 0, np.uint8(0)
-    for position in range(size + 1):
-        byte = data[position] if position < size else np.uint8(10)
-        letter = _LETTER[byte]
-        if letter:
-            if not (letter == 35 and before == 35):
-                value = (value ^ np.uint64(letter)) * _PRIME
-            length += 1
-        elif length:
+    count, own, begin = 0, 0, 0
+    while begin < size:
+        end = find_byte(text, begin, size, _BETWEEN)
+        if end > begin:
+            value = _hash_folded(text, begin, end)
             if own_bits >> (value & np.uint64(63)) & np.uint64(1):
                 for other in own_words:
                     own += other == value
             words[count] = value
             count += 1
-            value, length = _OFFSET, 0
-        before = letter
-        if byte == 10:
+        if end == size or data[end] == _NEWLINE:
             mark += _enter_line(words, count, own, limit, table, slots, counts, shingles)
             count, own = 0, 0
-    return mark
+        begin = end + 1
+    return mark + _enter_line(words, count, own, limit, table, slots, counts, shingles)
 
 
 @njit(cache=True, nogil=True)
@@ -247,6 +288,19 @@ def _rehash(shingles: Any, size: int, limit: Any, table: Any, slots: int, counts
     counts[2] = entries
 
 
+@njit(cache=True, nogil=True)
+def list_shingles(table: Any, shingles: Any) -> None:
+    """List the shingles of a table in its order.
+
+    Parameters: table (uint64 array), 0 where free; shingles (uint64 array), receives them, as many as it has room for.
+    """
+    count = 0
+    for shingle in table:
+        if shingle != 0 and count < len(shingles):
+            shingles[count] = shingle
+            count += 1
+
+
 def warm() -> None:
     """Call every kernel once with the types that the crawl uses."""
     data = np.frombuffer(b"The tides of the harbour\nin 2024", np.uint8)
@@ -256,3 +310,4 @@ def warm() -> None:
     observe(data, own, np.uint64(2**64 - 1), table, counts)
     observe_page(data[:3], 1, data, np.uint64(2**64 - 1), table, counts)
     rehash(table, np.uint64(2**64 - 1), np.zeros(64, np.uint64), counts)
+    list_shingles(table, np.zeros(1, np.uint64))

@@ -41,6 +41,25 @@ class Novelty(NamedTuple):
     """A fingerprint of all shingles in any order."""
 
 
+class _SpareTables:
+    """Hash tables that sketches have outgrown, one of each size: they cost no page faults when they are used again."""
+
+    def __init__(self) -> None:
+        self._tables: dict[int, npt.NDArray[np.uint64]] = {}
+
+    def take(self, slots: int) -> npt.NDArray[np.uint64]:
+        """Return an empty table."""
+        table = self._tables.pop(slots, None)
+        if table is None:
+            return np.zeros(slots, np.uint64)
+        table.fill(0)
+        return table
+
+    def put(self, table: npt.NDArray[np.uint64]) -> None:
+        """Keep a table to which there are no other references."""
+        self._tables[len(table)] = table
+
+
 class _Sketch:
     """The sampled shingles of one site, in a hash table."""
 
@@ -48,7 +67,8 @@ class _Sketch:
         self.limit = limit
         self._counts = np.zeros(3, np.int64)
         shingles = np.zeros(0, np.uint64) if shingles is None else shingles
-        self._rehash(shingles, _ALL, max(_MIN_SLOTS, 1 << (2 * len(shingles)).bit_length()))
+        self._table = np.zeros(max(_MIN_SLOTS, 1 << (2 * len(shingles)).bit_length()), np.uint64)
+        kernels.rehash(shingles, np.uint64(_ALL), self._table, self._counts)
 
     @property
     def slots(self) -> int:
@@ -57,10 +77,11 @@ class _Sketch:
 
     def shingles(self) -> npt.NDArray[np.uint64]:
         """Return all shingles of the sample."""
-        shingles: npt.NDArray[np.uint64] = self._table[self._table != 0]
+        shingles = np.empty(int(self._counts[2]), np.uint64)
+        kernels.list_shingles(self._table, shingles)
         return shingles
 
-    def observe(self, text: bytes, url: str, max_slots: int) -> Novelty:
+    def observe(self, text: bytes, url: str, max_slots: int, spare: _SpareTables) -> Novelty:
         """Enter the shingles of a text; return how many were new."""
         share = self.limit / _ALL
         self._counts[:2] = 0
@@ -73,17 +94,17 @@ class _Sketch:
         sampled, new, entries = self._counts.tolist()
         while entries > self.slots // 2:
             if self.slots < max_slots:
-                self._rehash(self._table, _ALL, self.slots * 2)
+                self._rehash(_ALL, spare.take(self.slots * 2), spare)
             else:
                 self.limit //= 2
-                self._rehash(self._table, self.limit, self.slots)
+                self._rehash(self.limit, spare.take(self.slots), spare)
             entries = int(self._counts[2])
         return Novelty(new / share, sampled, int(mark))
 
-    def _rehash(self, shingles: npt.NDArray[np.uint64], limit: int, slots: int) -> None:
-        """Enter the shingles below a limit, or of a table, in a new table."""
-        table = np.zeros(slots, np.uint64)
-        kernels.rehash(shingles, np.uint64(limit), table, self._counts)
+    def _rehash(self, limit: int, table: npt.NDArray[np.uint64], spare: _SpareTables) -> None:
+        """Enter the shingles below a limit in an empty table, which takes the place of the former one."""
+        kernels.rehash(self._table, np.uint64(limit), table, self._counts)
+        spare.put(self._table)
         self._table = table
 
 
@@ -92,6 +113,7 @@ class NoveltyIndex:
 
     def __init__(self) -> None:
         self._sketches: dict[str, _Sketch] = {}
+        self._spare = _SpareTables()
         self._slots = 0
 
     def observe(self, host: str, page: Page) -> Novelty:
@@ -103,7 +125,7 @@ class NoveltyIndex:
         else:
             self._slots -= sketch.slots
         fair = min(_MAX_SLOTS, max(_FAIR_SLOTS, _MAX_TOTAL // (1 + len(self._sketches))))
-        novelty = sketch.observe(_text_of(page), page.url, fair)
+        novelty = sketch.observe(_text_of(page), page.url, fair, self._spare)
         self._sketches[domain] = sketch
         self._slots += sketch.slots
         while self._slots > _MAX_TOTAL and len(self._sketches) > 1:
@@ -118,7 +140,7 @@ class NoveltyIndex:
     def dump(self) -> dict[str, bytes]:
         """Return all sketches as bytes: the limit, then the shingles."""
         return {
-            domain: np.append(np.uint64(sketch.limit), sketch.shingles()).astype("<u8").tobytes()
+            domain: np.uint64(sketch.limit).astype("<u8").tobytes() + sketch.shingles().astype("<u8").tobytes()
             for domain, sketch in self._sketches.items()
         }
 

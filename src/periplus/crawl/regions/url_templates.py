@@ -49,10 +49,9 @@ class UrlTemplates:
 
     def _walk(self, address: Address, learning: bool) -> str:
         path, mark, query = address.path.partition("?")
-        folders = path.split("/")[1:]
+        folders = _NUMBER.sub("#", path).split("/")[1:]
         template = ""
-        for number, folder in enumerate(folders[:_MAX_DEPTH]):
-            name = _NUMBER.sub("#", folder)
+        for number, name in enumerate(folders[:_MAX_DEPTH]):
             key = f"{address.host} {template}/"
             if learning:
                 self._count(key, name)
