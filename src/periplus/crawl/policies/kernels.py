@@ -7,11 +7,17 @@ import numpy as np
 from periplus.accel import njit
 from periplus.accel.pointers import borrow
 from periplus.parse.kernels.html_tokenizer import find_byte
-from periplus.text.kernels.simhash import simhash_text
+from periplus.text.kernels.simhash import SHINGLE, mix
 
 __all__ = ["hash_content", "warm"]
 
 _NEWLINE, _SPACE = np.uint8(10), np.uint8(32)
+_ZERO, _NINE, _UPPER_A, _UPPER_Z, _A, _Z = (np.uint8(ord(character)) for character in "09AZaz")
+_TO_LOWER, _BETWEEN = np.uint8(32), np.uint8(0)
+_ONE, _THREE, _FIVE = np.uint64(1), np.uint64(3), np.uint64(5)
+_OFFSET, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
+_SHORT = 8
+"""Letters of a word that are hashed without a branch for each."""
 
 
 @njit(cache=True, nogil=True)
@@ -61,6 +67,69 @@ def _sample(text: Any, size: int, length: int, out: Any) -> int:
 
 
 @njit(cache=True, nogil=True)
+def _fold(data: Any, size: int, out: Any) -> None:
+    """Write what each byte of a text in ASCII counts as: letters in lower case, digits, 0 between words."""
+    for at in range(size):  # Without branches, so that many bytes are folded at a time.
+        byte = data[at]
+        is_upper = (byte >= _UPPER_A) & (byte <= _UPPER_Z)
+        is_kept = ((byte >= _A) & (byte <= _Z)) | ((byte >= _ZERO) & (byte <= _NINE))
+        out[at] = byte | _TO_LOWER if is_upper else (byte if is_kept else _BETWEEN)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _hash_folded(text: Any, begin: int, end: int) -> Any:
+    """Return the hash of a word of folded text, behind which eight bytes can be read."""
+    value = _OFFSET
+    for number in range(_SHORT):  # So many for every word, as its length cannot be predicted.
+        longer = (value ^ np.uint64(text[begin + number])) * _PRIME
+        value = longer if begin + number < end else value
+    for at in range(begin + _SHORT, end):
+        value = (value ^ np.uint64(text[at])) * _PRIME
+    return value
+
+
+@njit(cache=True, nogil=True)
+def _count_bits(shingles: Any, first: int, count: int) -> Any:
+    """Return a hash with the bits that more than half of the shingles have, from the first one on."""
+    result = np.uint64(0)
+    for bit in range(64):
+        votes, shift = np.int64(0), np.uint64(bit)
+        for number in range(first, count):
+            votes += np.int64(shingles[number] >> shift & _ONE)
+        if 2 * votes > count - first:
+            result |= _ONE << shift
+    return result
+
+
+@njit(cache=True, nogil=True)
+def _simhash(data: Any, size: int, text: Any, words: Any, shingles: Any) -> Any:
+    """Return what `simhash_text` returns for a text in ASCII; behind `text` eight bytes can be read."""
+    _fold(data, size, text)
+    count, begin = 0, 0
+    while begin < size:
+        end = find_byte(text, begin, size, _BETWEEN)
+        if end > begin:
+            words[count] = _hash_folded(text, begin, end) | _ONE
+            count += 1
+        begin = end + 1
+    if count == 0:
+        return np.uint64(0)
+    for number in range(count):
+        second = words[number - 1] if number > 0 else np.uint64(0)
+        first = words[number - 2] if number > 1 else np.uint64(0)
+        shingles[number] = mix(first * _THREE + mix(second * _FIVE + mix(words[number])))
+    result = _count_bits(shingles, min(count, SHINGLE) - 1, count)
+    return result | np.uint64(result == 0)
+
+
+@njit(cache=True, nogil=True)
+def _simhash_ascii(data: Any, size: int) -> Any:
+    text = np.empty(size + _SHORT, np.uint8)
+    words, shingles = np.empty(size // 2 + 1, np.uint64), np.empty(size // 2 + 1, np.uint64)
+    return _simhash(borrow(data), size, borrow(text), borrow(words), borrow(shingles))
+
+
+@njit(cache=True, nogil=True)
 def hash_content(data: Any, spans: Any, shortest: int, paragraph: int, length: int) -> Any:
     """Return the simhash of the main content of a page, 0 if it is too short.
 
@@ -82,8 +151,8 @@ def hash_content(data: Any, spans: Any, shortest: int, paragraph: int, length: i
     if kept >= max(shortest, size // 2):
         joined, lines, size = lines, joined, kept
     if size <= 3 * length:
-        return simhash_text(joined[:size])
-    return simhash_text(lines[: _sample(borrow(joined), size, length, borrow(lines))])
+        return _simhash_ascii(joined, size)
+    return _simhash_ascii(lines, _sample(borrow(joined), size, length, borrow(lines)))
 
 
 def warm() -> None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 
-__all__ = ["SHINGLE", "distances", "near_pairs", "simhash_text", "simhashes"]
+__all__ = ["SHINGLE", "distances", "mix", "near_pairs", "simhash_text", "simhashes"]
 
 SHINGLE = 3
 _NEIGHBOURS = 64
@@ -23,7 +23,7 @@ _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 @njit(cache=True, nogil=True)
-def _mix(value: Any) -> Any:
+def mix(value: Any) -> Any:
     """Return a number spread over all 64 bits."""
     value = (value ^ (value >> np.uint64(30))) * _MIX_1
     value = (value ^ (value >> np.uint64(27))) * _MIX_2
@@ -94,7 +94,7 @@ def _simhash(data: Any, offset: int, end: int, votes: Any, lanes: Any) -> Any:
         word, offset = _next_word(data, offset, end)
         if word == 0:
             break
-        shingle = _mix(first * np.uint64(3) + _mix(second * np.uint64(5) + _mix(word)))
+        shingle = mix(first * np.uint64(3) + mix(second * np.uint64(5) + mix(word)))
         first, second = second, word
         words += 1
         if words >= SHINGLE:

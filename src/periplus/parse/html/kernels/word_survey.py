@@ -58,11 +58,12 @@ def _survey(
     count: int,
     is_listed: Any,
     long_word: int,
+    values: Any,
     slots: Any,
     times: Any,
     mask: Any,
 ) -> Any:
-    words, most, found = 0, np.int32(0), False
+    words, long_words, most, found = 0, 0, np.int32(0), False
     begin = 0
     while begin < size:
         end = find_byte(text, begin, size, np.uint8(0))
@@ -75,14 +76,17 @@ def _survey(
         if is_listed[value >> _TOP]:
             for number in range(count):
                 found |= listed[number] == value
-        if length > long_word:
-            slot = (value >> np.uint64(20)) & mask
-            while times[slot] and slots[slot] != value:
-                slot = (slot + np.uint64(1)) & mask
-            slots[slot] = value
-            times[slot] += np.int32(1)
-            most = max(most, times[slot])
+        values[long_words] = value
+        long_words += length > long_word  # which cannot be predicted: counted, not branched upon
         begin = end + 1
+    for number in range(long_words):
+        value = values[number]
+        slot = (value >> np.uint64(20)) & mask
+        while times[slot] and slots[slot] != value:
+            slot = (slot + np.uint64(1)) & mask
+        slots[slot] = value
+        times[slot] += np.int32(1)
+        most = max(most, times[slot])
     return words, most, found
 
 
@@ -92,6 +96,7 @@ def _survey_text(data: Any, listed: Any, is_listed: Any, long_word: int) -> Any:
     while room < 2 * (len(data) // (long_word + 2) + 1):
         room *= 2
     slots, times = np.empty(room, np.uint64), np.zeros(room, np.int32)
+    values = np.empty(len(data) // (long_word + 2) + 2, np.uint64)
     blocks = np.empty((len(data) + _MARGIN) // 8, np.uint64)
     text = blocks.view(np.uint8)
     text[len(data) :] = 0
@@ -105,6 +110,7 @@ def _survey_text(data: Any, listed: Any, is_listed: Any, long_word: int) -> Any:
         len(listed),
         borrow(is_listed),
         long_word,
+        borrow(values),
         borrow(slots),
         borrow(times),
         np.uint64(room - 1),
