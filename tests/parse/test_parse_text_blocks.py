@@ -122,3 +122,12 @@ def test_any_bytes_are_scanned(data: bytes) -> None:
     assert (blocks.begin <= blocks.end).all()
     assert (blocks.linked <= blocks.chars).all()
     assert (blocks.container < len(blocks.parent)).all()
+
+
+@given(st.lists(st.sampled_from([b"<", b" ", b"word", "ü".encode(), "漢字".encode(), b"\x00", b"\xff"]), max_size=120))
+def test_characters_and_marks_are_counted_many_at_a_time(parts: list[bytes]):
+    data = b"".join(parts)
+    array = np.frombuffer(data, np.uint8)
+    assert kernel.count_marks(array) == data.count(b"<")
+    expected = sum((byte > 32 and byte & 0xC0 != 0x80) + (0xE3 <= byte <= 0xED) for byte in data)
+    assert kernel._count_characters(array, 0, len(data)) == expected

@@ -1,7 +1,8 @@
 """Scans over 32 bytes at a time: to the end of a quoted value, a run of text, a value without references.
 
 Each function reads 32 bytes, all of which must exist, and returns how many of them precede the first that ends the run,
-32 if none does. They are written as LLVM vectors, which every processor has instructions for.
+32 if none does, or how many of them are of a kind. They are written as LLVM vectors, which every processor has
+instructions for.
 """
 
 from collections.abc import Callable
@@ -12,7 +13,15 @@ from llvmlite import ir
 from numba import config, types
 from numba.extending import intrinsic
 
-__all__ = ["LANES", "copy_lanes", "scan_to_byte", "scan_to_markup", "scan_to_reference"]
+__all__ = [
+    "LANES",
+    "copy_lanes",
+    "count_byte",
+    "count_visible",
+    "scan_to_byte",
+    "scan_to_markup",
+    "scan_to_reference",
+]
 
 LANES = np.int64(32)
 _LANES = 32
@@ -43,16 +52,43 @@ def _first(builder: Any, found: Any) -> Any:
     return builder.cttz(builder.or_(mask, ir.Constant(_WIDE, 1 << _LANES)), ir.Constant(ir.IntType(1), 1))
 
 
+def _count(builder: Any, found: Any) -> Any:
+    """Return the number of lanes that are set."""
+    return builder.ctpop(builder.zext(builder.bitcast(found, _MASK), _WIDE))
+
+
+def _is_byte(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Return which of 32 bytes are the byte of the third argument."""
+    wanted = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), arguments[2], ir.Constant(ir.IntType(32), 0))
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), _LANES), [0] * _LANES)
+    wanted = builder.shuffle_vector(wanted, wanted, zeros)
+    return builder.icmp_unsigned("==", _load(context, builder, signature, arguments), wanted)
+
+
 def _scan_to_byte(typing: Any, data: Any, at: Any, byte: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        wanted = builder.insert_element(
-            ir.Constant(_VECTOR, ir.Undefined), arguments[2], ir.Constant(ir.IntType(32), 0)
-        )
-        zeros = ir.Constant(ir.VectorType(ir.IntType(32), _LANES), [0] * _LANES)
-        wanted = builder.shuffle_vector(wanted, wanted, zeros)
-        return _first(builder, builder.icmp_unsigned("==", _load(context, builder, signature, arguments), wanted))
+        return _first(builder, _is_byte(context, builder, signature, arguments))
 
     return types.int64(data, types.int64, types.uint8), generate
+
+
+def _count_byte(typing: Any, data: Any, at: Any, byte: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _count(builder, _is_byte(context, builder, signature, arguments))
+
+    return types.int64(data, types.int64, types.uint8), generate
+
+
+def _count_visible(typing: Any, data: Any, at: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        here = _load(context, builder, signature, arguments)
+        # As signed numbers, bytes from 0x80 to 0xBF, which continue a character, are the lowest.
+        begins = builder.icmp_signed(">=", here, _all(0xC0))
+        visible = builder.and_(begins, builder.icmp_unsigned(">", here, _all(32)))
+        wide = builder.icmp_unsigned("<=", builder.sub(here, _all(0xE3)), _all(0xED - 0xE3))
+        return builder.add(_count(builder, visible), _count(builder, wide))
+
+    return types.int64(data, types.int64), generate
 
 
 def _scan_to_markup(typing: Any, data: Any, at: Any) -> Any:
@@ -97,6 +133,10 @@ def _ends_text(data: Any, at: int) -> bool:
     return not 32 <= data[at] < 127 or data[at] in (60, 38) or (data[at] == 32 and data[at + 1] == 32)
 
 
+def _visible(byte: int) -> int:
+    return int(byte > 32 and byte & 0xC0 != 0x80) + int(0xE3 <= byte <= 0xED)
+
+
 def _copy_scalar(data: Any, at: int, out: Any, used: int) -> None:
     out[used : used + _LANES] = data[at : at + _LANES]
 
@@ -109,9 +149,21 @@ if config.DISABLE_JIT:
     def scan_to_byte(data: Any, at: int, byte: int) -> int:
         """Scan to a byte."""
         return _scalar_scan(lambda data, at: bool(data[at] == byte))(data, at)
+
+    def count_byte(data: Any, at: int, byte: Any) -> int:
+        """Count a byte."""
+        return sum(int(data[at + lane] == byte) for lane in range(_LANES))
+
+    def count_visible(data: Any, at: int) -> int:
+        """Count visible characters."""
+        return sum(_visible(int(data[at + lane])) for lane in range(_LANES))
 else:
     scan_to_byte = intrinsic(_scan_to_byte)
     """Scan to a byte."""
+    count_byte = intrinsic(_count_byte)
+    """Count a byte."""
+    count_visible = intrinsic(_count_visible)
+    """Count the bytes above the space that do not continue a character in UTF-8, those from 0xE3 to 0xED twice."""
     scan_to_markup = intrinsic(_scan_to_markup)
     """Scan to what text cannot be copied with as it is: markup, references, control characters, non-ASCII bytes, and
     the first of two spaces; one byte more must exist."""

@@ -6,12 +6,11 @@ import numpy as np
 
 from periplus.accel import njit
 from periplus.parse.html.kernels.main_blocks import choose_main_blocks
-from periplus.parse.html.kernels.text_blocks import HEADING, SLOT_BITS, TagTables, scan_rows
+from periplus.parse.html.kernels.text_blocks import HEADING, SLOT_BITS, TagTables, count_marks, scan_rows
 from periplus.parse.kernels.html_state import MAX_TRACES, TEXT_END, TRACE_COUNT, TRACE_TABLE, make_state
 
 __all__ = ["find_main_spans"]
 
-_LESS_THAN = np.uint8(60)
 _SPACE = np.uint8(32)
 _MAX_BLOCKS = 200_000
 
@@ -59,10 +58,7 @@ def find_main_spans(data: Any, tables: Any, state: Any, text: Any, length: int) 
     Returns: begins and ends of the parts in characters, neighbours joined (int64 array), and those of the blocks that
     are not headings (int64 array).
     """
-    marks = 1
-    for byte in data:
-        marks += byte == _LESS_THAN
-    rows, parent = scan_rows(data, tables, min(_MAX_BLOCKS, marks))
+    rows, parent = scan_rows(data, tables, min(_MAX_BLOCKS, count_marks(data) + 1))
     columns = np.empty((5, len(rows)), np.int32)
     for number in range(len(rows)):
         for column in range(5):

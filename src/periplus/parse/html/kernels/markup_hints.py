@@ -10,12 +10,11 @@ from periplus.accel.pointers import borrow
 __all__ = ["FRAMES", "WALLS", "find_hints"]
 
 FRAMES: Final = 1
-"""The letters 'fram' are there, in any case."""
+"""A tag begins with the letters 'fra' or 'ifr', in any case."""
 WALLS: Final = 2
 """The letters 'wall' are there, in lower case."""
-_F, _R, _A, _M = (np.uint8(ord(letter)) for letter in "fram")
-_UPPER_F, _UPPER_R, _UPPER_A, _UPPER_M = (np.uint8(ord(letter)) for letter in "FRAM")
-_W, _L = np.uint8(ord("w")), np.uint8(ord("l"))
+_LESS, _F, _R, _A, _I, _W, _L = (np.uint8(ord(letter)) for letter in "<fraiwl")
+_UPPER_F, _UPPER_R, _UPPER_A, _UPPER_I = (np.uint8(ord(letter)) for letter in "FRAI")
 
 
 @njit(cache=True, nogil=True)
@@ -23,12 +22,10 @@ def _find_hints(data: Any, size: int) -> int:
     frames = walls = False
     for at in range(size - 3):  # Without a way out, so that many bytes are compared at a time.
         first, second, third, fourth = data[at], data[at + 1], data[at + 2], data[at + 3]
-        frames |= (
-            ((first == _F) | (first == _UPPER_F))
-            & ((second == _R) | (second == _UPPER_R))
-            & ((third == _A) | (third == _UPPER_A))
-            & ((fourth == _M) | (fourth == _UPPER_M))
-        )
+        is_f, is_r = (second == _F) | (second == _UPPER_F), (third == _R) | (third == _UPPER_R)
+        is_a = (fourth == _A) | (fourth == _UPPER_A)
+        is_i, is_fr = (second == _I) | (second == _UPPER_I), (third == _F) | (third == _UPPER_F)
+        frames |= (first == _LESS) & ((is_f & is_r & is_a) | (is_i & is_fr & ((fourth == _R) | (fourth == _UPPER_R))))
         walls |= (first == _W) & (second == _A) & (third == _L) & (fourth == _L)
     return (FRAMES if frames else 0) | (WALLS if walls else 0)
 
