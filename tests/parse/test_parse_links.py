@@ -4,8 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from periplus.parse.html.flat_page import RowKind, parse_flat_page
+from periplus.parse.html.structured_data import StructuredData
 from periplus.parse.link_collector import LinkCollector, resolve_url
-from periplus.parse.link_survey import LinkSurvey, survey_links
+from periplus.parse.link_survey import LinkSurvey, survey_links, urls_of
 from periplus.parse.text_cleanup import one_line, one_line_each
 from periplus.parse.url_memo import UrlMemo
 from periplus.records import Link
@@ -86,6 +87,32 @@ def test_links_are_surveyed_by_their_urls():
     assert not survey_links(growing).media
     growing.append(links[0])
     assert survey_links(growing).media
+
+
+def test_the_urls_of_links_are_those_of_a_list_that_has_grown():
+    links = tuple(map(Link, ["https://a.example/", "https://b.example/"]))
+    assert urls_of(links) == ["https://a.example/", "https://b.example/"]
+    assert urls_of(links) is urls_of(links)
+    growing = [links[0]]
+    assert urls_of(growing) == ["https://a.example/"]
+    growing.append(links[1])
+    assert urls_of(growing) == ["https://a.example/", "https://b.example/"]
+
+
+REFERENCES = ["/a.jpg", "b.jpg", "//c.example/c", "/d", "", "#", "/a.jpg#x", "data:,x", "http://["]
+
+
+@given(st.lists(st.sampled_from(REFERENCES[:5]), max_size=60) | st.lists(st.sampled_from(REFERENCES), max_size=60))
+def test_images_that_are_added_at_once_are_those_added_one_by_one(references: list[str]):
+    texts = ["x" * (number * 7 % 5) for number in range(len(references))]
+    at_once, one_by_one = StructuredData(BASE), StructuredData(BASE)
+    for data in (at_once, one_by_one):
+        for number in range(60):
+            data.add_media(f"/first/{number}", "video", "")
+    at_once.add_images(references, texts)
+    for reference, text in zip(references, texts, strict=True):
+        one_by_one.add_media(reference, "image", text)
+    assert list(at_once.media.items()) == list(one_by_one.media.items())
 
 
 def test_a_page_resolves_its_own_url_to_itself():

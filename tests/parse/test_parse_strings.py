@@ -58,8 +58,11 @@ def test_strings_of_a_page_are_those_of_its_rows(pieces: list[str]) -> None:
     assert strings.headings == [text for text, level in zip(texts, levels, strict=True) if level <= 3]
     rows = flat.select_links(20)
     assert strings.link_rows.tolist() == rows.tolist()
-    assert (strings.links[::3], strings.links[1::3], strings.links[2::3]) == flat.columns_of(rows)
+    targets, images, labels = flat.columns_of(rows)
+    assert strings.links == targets
     assert strings.link_texts == flat.texts_of(rows, 1_200)
+    bare = [pair for pair, text in zip(zip(images, labels, strict=True), strings.link_texts, strict=True) if not text]
+    assert strings.link_labels == [label for pair in bare for label in pair]
     assert strings.link_bits == reduce(or_, flat.numbers_of(rows), 0)
     assert strings.all_link_bits == reduce(or_, flat.numbers(RowKind.LINK), 0)
 
@@ -67,7 +70,7 @@ def test_strings_of_a_page_are_those_of_its_rows(pieces: list[str]) -> None:
 def test_targets_of_links_have_no_fragments() -> None:
     links = "<a href='/a?b#c'>1</a><a href='/d'>2</a><a href='e##f'>3</a><a href='#g'>4</a><img src='/h#i'>"
     strings = gather_strings(_page([links]), 20)
-    assert strings.links[::3] == ["/a?b", "/d", "e"]
+    assert strings.links == ["/a?b", "/d", "e"]
     assert strings.images[::3] == ["/h#i"]
 
 

@@ -1,6 +1,6 @@
 """The requests that a fetch record leads to, and their ranks; used by the crawl loop and by recovery alike."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -16,8 +16,8 @@ from periplus.crawl.policies.traps import Traps
 from periplus.crawl.policies.url_filter import UrlFilter
 from periplus.crawl.regions.regions import RegionTable
 from periplus.errors import BadUrl
-from periplus.parse import is_supported
-from periplus.records import LIST_KIND, Address, FetchRecord, FetchRequest, Outcome, Page
+from periplus.parse import is_supported, urls_of
+from periplus.records import LIST_KIND, Address, FetchRecord, FetchRequest, Link, Outcome, Page
 from periplus.score import LinkScorer, PageScorer
 from periplus.settings import CrawlSettings
 from periplus.url import parse_address
@@ -189,7 +189,7 @@ class OutlinkExtractor:
         weak = set[int]()
         # On a relevant page a link is considered although it was seen recently.
         repeated, recent = relevance >= _RELEVANT, self._recent
-        considered = page.links if repeated else [link for link in page.links if link.url not in recent]
+        considered = page.links if repeated else _new_links(page.links, recent)
         in_turn = first_deferred = len(page.links)
         if len(page.links) > self._max_links and page.kind != LIST_KIND:
             in_turn = sum(repeated or link.url not in recent for link in page.links[: self._max_links])
@@ -305,6 +305,12 @@ class OutlinkExtractor:
         if own is not None and own.scope:
             return own.scope == "always"
         return self._scope.includes(address)
+
+
+def _new_links(links: Sequence[Link], recent: Mapping[str, None]) -> Sequence[Link]:
+    """Return the links whose URLs were not seen recently: none of most pages."""
+    is_known = list(map(recent.__contains__, urls_of(links)))
+    return () if all(is_known) else [link for link, known in zip(links, is_known, strict=True) if not known]
 
 
 def parse_seed(text: str) -> Address:

@@ -10,7 +10,7 @@ from periplus.parse.text_cleanup import one_line
 from periplus.records import Link
 from periplus.url import parse_address
 
-__all__ = ["MAX_URL_CHARACTERS", "LinkCollector", "count_within", "make_resolver", "resolve_url"]
+__all__ = ["MAX_URL_CHARACTERS", "LinkCollector", "count_within", "make_resolver", "resolve_all", "resolve_url"]
 
 _MAX_TEXT: Final = 300
 _MAX_URL: Final = 4_096
@@ -42,6 +42,22 @@ def make_resolver(base: str) -> Callable[[str], str]:
         return _cached_url(cache, reference.partition("#")[0], base) if url is None else url
 
     return resolve
+
+
+def resolve_all(references: Sequence[str], base: str) -> list[str]:
+    """Return the URL of each reference as `resolve_url` does, '' for an empty one."""
+    return _cached_urls(_cache_of(base), references, base)
+
+
+def _cached_urls(caches: "_UrlCache", references: Sequence[str], base: str) -> list[str]:
+    """Return the URL of each reference, '' for none; most are in the cache, which has none with a fragment."""
+    known = list(map(caches.origin.get, references))
+    if None not in known:
+        return known  # type: ignore[return-value]  # none of them is None
+    return [
+        url if url is not None else _cached_url(caches, bare, base) if (bare := reference.partition("#")[0]) else ""
+        for url, reference in zip(known, references, strict=True)
+    ]
 
 
 def _resolve(reference: str, base: str) -> str:
@@ -151,7 +167,7 @@ class LinkCollector:
     def _add_known(self, references: Sequence[str], texts: Sequence[str]) -> None:
         """Add references that are not nofollow; of most pages all are URLs, and have a text."""
         self._tries -= len(references)
-        links, urls = self._links, self._find_all(references)
+        links, urls = self._links, _cached_urls(self._cache, references, self._base)
         if not links and "" not in urls and max(map(len, texts), default=0) <= _MAX_TEXT:
             links.update(zip(urls, map(str.rstrip, texts), strict=True))
             if len(links) < len(urls):  # of several texts the first is kept, which becomes the last
@@ -162,17 +178,6 @@ class LinkCollector:
         for url, text in zip(urls, texts, strict=True):
             if url and not links.get(url):
                 links[url] = text[:_MAX_TEXT].rstrip()
-
-    def _find_all(self, references: Sequence[str]) -> list[str]:
-        """Return the URL of each reference, '' for none; most are in the cache, which has none with a fragment."""
-        known = list(map(self._cache.origin.get, references))
-        if None not in known:
-            return known  # type: ignore[return-value]  # none of them is None
-        caches, base = self._cache, self._base
-        return [
-            url if url is not None else _cached_url(caches, bare, base) if (bare := reference.partition("#")[0]) else ""
-            for url, reference in zip(known, references, strict=True)
-        ]
 
     def _add_each(self, references: Sequence[str], texts: Sequence[str], nofollow: Sequence[bool]) -> None:
         resolved: dict[str, str] = {}

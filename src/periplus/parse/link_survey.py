@@ -8,7 +8,7 @@ from periplus.parse.media_kinds import media_kind
 from periplus.parse.url_memo import UrlMemo
 from periplus.records import Link
 
-__all__ = ["LinkSurvey", "survey_links"]
+__all__ = ["LinkSurvey", "survey_links", "urls_of"]
 
 _DESCRIPTION: Final = re.compile(
     r"(?:[/._-](?:openapi|swagger)(?:[._-]?v?\d)?\.(?:json|ya?ml)|/v[23]/api-docs|[?&]wsdl|\.wsdl|/swagger-ui(?:/|\b)|"
@@ -43,7 +43,20 @@ def _look_at(url: str) -> str:
 
 
 _memo: Final = UrlMemo(_look_at)
+_last_urls: tuple[Sequence[Link], list[str]] = ((), [])
 _last: tuple[Sequence[Link], LinkSurvey] = ((), LinkSurvey(False, False, 0))
+
+
+def urls_of(links: Sequence[Link]) -> list[str]:
+    """Return the URLs of the links of a page, which must not be changed; asked again, they are not listed again."""
+    global _last_urls
+    last = _last_urls
+    if last[0] is links:
+        return last[1]
+    urls = [link.url for link in links]
+    if isinstance(links, tuple):  # a list might change
+        _last_urls = (links, urls)
+    return urls
 
 
 def survey_links(links: Sequence[Link]) -> LinkSurvey:
@@ -52,7 +65,7 @@ def survey_links(links: Sequence[Link]) -> LinkSurvey:
     last = _last
     if last[0] is links:
         return last[1]
-    targets = set(_memo.values([link.url for link in links]))
+    targets = set(_memo.values(urls_of(links)))
     kinds = {target[0] for target in targets}
     is_plain = kinds == _ONLY_PLAIN
     survey = LinkSurvey(

@@ -36,6 +36,8 @@ class KeyTable:
 
     def find(self, key: int) -> int | None:
         """Return the number of a key; None if it was never added."""
+        if not self._runs:
+            return None
         wanted = np.uint64(key)
         for run in self._runs:
             row = int(run.keys.searchsorted(wanted))

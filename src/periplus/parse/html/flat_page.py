@@ -13,7 +13,7 @@ from periplus.parse.html.kernels.text_blocks import TagTables
 from periplus.parse.html.scan_arrays import ScanArrays, borrow_arrays, bytes_of_length, return_arrays
 from periplus.parse.kernels import html as kernel
 from periplus.parse.kernels import html_columns, html_extras, html_links, html_rows, html_state, html_tables
-from periplus.parse.kernels.html_state import ROW_BEGIN, ROW_END, ROW_KIND, ROW_NUMBER, ROW_TABLE, ROW_WIDTH, VALUE_1
+from periplus.parse.kernels.html_state import ROW_BEGIN, ROW_END, ROW_NUMBER, ROW_TABLE, ROW_WIDTH, VALUE_1
 from periplus.parse.lazy_property import lazy_property
 from periplus.parse.text_cleanup import one_line_each
 
@@ -99,7 +99,9 @@ class FlatPage:
         state = arrays.state
         rows = int(state[html_state.ROW_COUNT])
         self._table = state[ROW_TABLE : ROW_TABLE + ROW_WIDTH * rows].reshape(-1, ROW_WIDTH)
-        self._kind_bytes = self._table[:, ROW_KIND].astype(np.uint8).tobytes()
+        kinds = np.empty(rows, np.uint8)
+        html_columns.list_kinds(state, kinds)
+        self._kind_bytes = kinds.tobytes()
         """The kind of each row: Python counts bytes, and finds one, faster than NumPy does in so few rows."""
         self.strings: PageStrings | None = None
         """What was gathered of it at once."""
@@ -247,7 +249,7 @@ class FlatPage:
         counted: list[int] = found.tolist()
         # Without any byte there may still be a row, whose strings are empty.
         strings = str(pieces[:used].data, "utf-8", "replace").split("\0")
-        return strings, counted, chosen[: counted[-3]]
+        return strings, counted, chosen[: counted[-4]]
 
     def columns_of(self, rows: Table) -> tuple[list[str], list[str], list[str]]:
         """Return the three values of some rows, each as a list."""

@@ -95,17 +95,16 @@ def _read_emphasis(strings: PageStrings) -> tuple[str, ...]:
 def _read_links(flat: FlatPage, strings: PageStrings, head: PageHead, max_links: int) -> tuple[Link, ...]:
     links = LinkCollector(head.base, max_links)
     links.add(head.refresh)
-    texts, values = strings.link_texts, strings.links
-    if "" in texts:
+    texts = strings.link_texts
+    if strings.link_labels:
         # A link without text may have an image with an alternative text, or a label.
-        texts = [
-            text or one_line(image_text, _MAX_LINK_TEXT) or one_line(label, _MAX_LINK_TEXT)
-            for text, image_text, label in zip(texts, values[1::3], values[2::3], strict=True)
-        ]
+        labels = iter([one_line(label, _MAX_LINK_TEXT) for label in strings.link_labels])
+        instead = iter([image_text or label for image_text, label in zip(labels, labels, strict=True)])
+        texts = [text or next(instead) for text in texts]
     nofollow: list[bool] = []
     if strings.link_bits & RowKind.NOFOLLOW:
         nofollow = [number & RowKind.NOFOLLOW != 0 for number in flat.numbers_of(strings.link_rows)]
-    links.add_all(values[::3], texts, nofollow)
+    links.add_all(strings.links, texts, nofollow)
     for reference in head.alternates:
         links.add(reference)
     for source, is_inline in extract_frames(flat.data) if flat.hints & FRAMES else ():

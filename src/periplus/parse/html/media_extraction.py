@@ -19,16 +19,19 @@ _PLAYERS: Final = {RowKind.AUDIO: "audio", RowKind.VIDEO: "video"}
 
 MediaHandler = Callable[[str, str, str], None]
 """Called with a reference, a kind ('image', 'audio', 'video', 'track') and a text."""
+ImagesHandler = Callable[[list[str], list[str]], None]
+"""Called with references of images, of which some may be empty, and their texts."""
 
 
-def extract_media(flat: FlatPage, handler: MediaHandler) -> None:
-    """Call `handler` for each image, audio, video and text track of a page, in their order."""
+def extract_media(flat: FlatPage, handler: MediaHandler, add_images: ImagesHandler) -> None:
+    """Call `handler` for each image, audio, video and text track of a page, in their order.
+
+    If there are only images with texts, `add_images` is called once, with all of them.
+    """
     if not (flat.count(RowKind.MEDIA) or flat.count(RowKind.FIGURE)) and flat.count(RowKind.IMAGE) <= _MAX_ROWS:
         sources, texts, _ = flat.images
         if all(texts):  # Then nothing around the images matters.
-            for source, text in zip(sources, texts, strict=True):
-                if source:
-                    handler(source, "image", text)
+            add_images(sources, texts)
             return
     rows = flat.numbered_rows((RowKind.IMAGE, RowKind.MEDIA, RowKind.FIGURE), _MAX_ROWS)
     if rows:

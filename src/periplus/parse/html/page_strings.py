@@ -57,9 +57,10 @@ class PageStrings(msgspec.Struct, gc=False):
     tables: list[str]
     images: list[str]
     links: list[str]
-    """Target without its fragment, alternative text of an image and label of each link that can say something new of
-    its target."""
+    """Target without its fragment of each link that can say something new of it."""
     link_texts: list[str]
+    link_labels: list[str]
+    """Alternative text of an image and label of each of these links that has no text."""
     link_rows: Table
     """The rows of these links."""
     link_bits: int
@@ -70,14 +71,15 @@ class PageStrings(msgspec.Struct, gc=False):
 
 def gather_strings(flat: FlatPage, max_links: int) -> PageStrings:
     """Return the strings of a page, with those of the first `max_links` links."""
-    pieces, counts, rows = flat.gather_page(_SPEC, _KINDS + 3, max_links, _MAX_LINK_TEXT_BYTES)
-    links, bits, all_bits = counts[_KINDS:]
-    ends = (0, *accumulate((*counts[:_KINDS], 3 * links, links)))
-    titles, languages, bases, times, metadata, references, headings, emphasis, tables, images, values, texts = [
-        pieces[begin:end] for begin, end in pairwise(ends)
-    ]
+    pieces, counts, rows = flat.gather_page(_SPEC, _KINDS + 4, max_links, _MAX_LINK_TEXT_BYTES)
+    links, bits, all_bits, bare = counts[_KINDS:]
+    ends = (0, *accumulate((*counts[:_KINDS], links, links, 2 * bare)))
+    parts = [pieces[begin:end] for begin, end in pairwise(ends)]
+    titles, languages, bases, times, metadata, references, headings, emphasis, tables, images, *of_links = parts
+    targets, texts, labels = of_links
     return PageStrings(
-        *(titles, languages, bases, times, metadata, references, headings, emphasis, tables, images, values, texts),
+        *(titles, languages, bases, times, metadata, references, headings, emphasis, tables, images),
+        *(targets, texts, labels),
         link_rows=rows,
         link_bits=bits,
         all_link_bits=all_bits,

@@ -12,7 +12,7 @@ from periplus.parse.formats.feed_page import strip_markup
 from periplus.parse.html.flat_page import FlatPage, RowKind
 from periplus.parse.html.media_extraction import extract_media
 from periplus.parse.kernels.html_state import ROW_NUMBER
-from periplus.parse.link_collector import make_resolver
+from periplus.parse.link_collector import make_resolver, resolve_all
 from periplus.parse.media_links import linked_media
 from periplus.parse.text_cleanup import one_line, parse_iso_date
 from periplus.records import Link, Media
@@ -89,7 +89,7 @@ class StructuredData:
         """False if the page states that access must be paid for."""
         self.facts: dict[tuple[str, str], None] = {}
         self.media: dict[str, Media] = {}
-        self._resolve = make_resolver(base)
+        self._base, self._resolve = base, make_resolver(base)
 
     def add_fact(self, key: str, value: str) -> None:
         """Add a fact, unless there are enough."""
@@ -105,6 +105,18 @@ class StructuredData:
         media = self.media.get(url)
         if url and (media is None or len(media.text) < len(text)):
             self.media[url] = Media(url, kind, text)
+
+    def add_images(self, references: list[str], texts: list[str]) -> None:
+        """Add images as `add_media` does, each with its text."""
+        written = "".join(references)
+        if len(self.media) + len(references) > _MAX_MEDIA or "data:" in written or "#" in written:
+            for reference, text in zip(references, texts, strict=True):
+                self.add_media(reference, "image", text)
+            return
+        media = self.media
+        for url, text in zip(resolve_all(references, self._base), texts, strict=True):
+            if url and ((earlier := media.get(url)) is None or len(earlier.text) < len(text)):
+                media[url] = Media(url, "image", text)
 
     def add_linked_media(self, links: tuple[Link, ...]) -> None:
         """Add what plain links lead to; what the page also embeds has its text from there."""
@@ -122,7 +134,7 @@ def extract_structured_data(flat: FlatPage, base: str) -> StructuredData:
     _read_tables(flat, data)
     _read_microdata(flat, data)
     data.author = data.author or _linked_author(flat)
-    extract_media(flat, data.add_media)
+    extract_media(flat, data.add_media, data.add_images)
     return data
 
 

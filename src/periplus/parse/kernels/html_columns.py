@@ -17,11 +17,12 @@ from periplus.parse.kernels.html_state import (
     ROW_TABLE,
     ROW_WIDTH,
     VALUE_1,
+    VALUE_2,
     make_state,
 )
 from periplus.parse.kernels.html_tables import HASH, NEWLINE, SPACE
 
-__all__ = ["SPEC_WIDTH", "gather_page", "gather_rows", "gather_values"]
+__all__ = ["SPEC_WIDTH", "gather_page", "gather_rows", "gather_values", "list_kinds"]
 
 SPEC_WIDTH = 6
 """Columns of what `gather_page` is to gather: kind, first column, columns, most rows, most bytes, highest number."""
@@ -155,13 +156,13 @@ def gather_page(
     spec
         SPEC_WIDTH numbers for each kind of rows; only rows are written whose number is not higher than the last.
     max_links, slots, chosen
-        As in `select_links`. The three values of each selected link are written, then the texts of all of them. Its
-        target loses its fragment, in the state too.
+        As in `select_links`. The targets of the selected links are written, which lose their fragments, in the state
+        too; then their texts; then the other two values of those without a text.
     max_text
         Most bytes of the text of a link.
     counts
         Receives the number of pieces of each kind, then the number of selected links, then the bits that any of them
-        has in its number, and those that any link has.
+        has in its number, those that any link has, and how many of the selected have no text.
 
     Returns
     -------
@@ -195,13 +196,36 @@ def gather_page(
         entry = ROW_TABLE + ROW_WIDTH * chosen[link]
         bits |= numbers[entry + ROW_NUMBER]
         numbers[entry + VALUE_1 + 1] = _find_fragment(text, numbers[entry + VALUE_1], numbers[entry + VALUE_1 + 1])
-        used = _gather_row(numbers, chosen[link], np.int64(VALUE_1), 3, _UNLIMITED, text, pieces, room, total, used)
-        total += 3
+        used = _gather_row(numbers, chosen[link], np.int64(VALUE_1), 1, _UNLIMITED, text, pieces, room, total, used)
+        total += 1
+    bare, is_bare = np.int64(0), borrow(slots)  # which have done their part
     for link in range(links):
+        before = used
         used = _gather_row(numbers, chosen[link], _TEXT, 1, max_text, text, pieces, room, total, used)
         total += 1
-    counts[kinds], counts[kinds + 1], counts[kinds + 2] = links, bits, every
+        is_bare[link] = used == before + 1  # a target precedes every text, and so does a zero byte
+        bare += is_bare[link]
+    for link in range(links if bare else 0):
+        if is_bare[link]:
+            used = _gather_row(numbers, chosen[link], np.int64(VALUE_2), 2, _UNLIMITED, text, pieces, room, total, used)
+            total += 2
+    counts[kinds], counts[kinds + 1], counts[kinds + 2], counts[kinds + 3] = links, bits, every, bare
     return used
+
+
+@njit(cache=True, nogil=True)
+def list_kinds(state: Any, kinds: Any) -> None:  # pragma: no cover - compiled
+    """Write the kind of each row.
+
+    Parameters
+    ----------
+    state
+        The state of the scan, laid out as in `html_state`.
+    kinds
+        Receives the kinds, as bytes: as many as there are rows.
+    """
+    for row in range(len(kinds)):
+        kinds[row] = np.uint8(state[ROW_TABLE + ROW_WIDTH * row + ROW_KIND])
 
 
 @njit(cache=True, nogil=True)
@@ -242,3 +266,4 @@ def warm() -> None:
     gather_values(state, 0, 4, 1, 1, 1, text, out)
     gather_rows(state, zeros[:0], 4, 1, 1, text, out)
     gather_page(state, zeros, 1, 1, text, zeros[:2], zeros[:2], out, zeros.copy())
+    list_kinds(state, out)
