@@ -10,6 +10,7 @@ from scripted_web import ScriptedWeb
 from periplus.app import queue_of_host
 from periplus.cli.crawl_view import crawl_block, echo_queue, echo_status
 from periplus.crawl import Crawler
+from periplus.crawl.crawl_state import CrawlState
 from periplus.crawl.inspection.crawl_log import CrawlLog
 from periplus.errors import NothingHere
 from periplus.records import FetchRecord, FetchRequest, Outcome
@@ -42,6 +43,21 @@ def test_every_request_has_its_line(scripted: ScriptedWeb, tmp_path: Path) -> No
         "http://a.test/old": ("301", "L", home, "-", "redirect"),
         "http://a.test/new": ("200", "LR", "http://a.test/old", "text/html", "ok"),
     }
+
+
+def test_the_end_of_a_run_is_saved_once(scripted: ScriptedWeb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scripted.put("http://a.test/", "<p>home")
+    saved: list[int] = []
+    save = CrawlState.save
+    monkeypatch.setattr(
+        CrawlState, "save", lambda self, visits, *values: saved.append(visits) or save(self, visits, *values)
+    )
+    data, settings = tmp_path / "data", scripted.settings(tmp_path, "a.test")
+    assert Crawler(data, settings, ["http://a.test/"]).run().pages == 1
+    assert saved == [0, 1]
+    with Crawler(data, settings) as crawler:  # without a run, closing saves what steps have done
+        crawler.step()
+    assert saved == [0, 1, 1, 1]
 
 
 def test_the_log_is_bounded_and_survives_a_bad_disk(tmp_path: Path) -> None:

@@ -78,6 +78,8 @@ class Crawler:
         self._closed = self._paused = False
         self._consistent = True
         """Whether the state reflects exactly the records in the store; within a step it does not."""
+        self._is_saved = False
+        """Whether the snapshot of the end of a run was written: then `close` writes no other."""
         self._stops, self._stopped_at = 0, 0.0
         self._wall, self._tick = time.time(), time.monotonic()
         try:
@@ -147,6 +149,7 @@ class Crawler:
                         shown = time.monotonic()
                         on_progress(self.statistics())
             self.checkpoint()
+            self._is_saved = True
             if on_progress is not None:
                 on_progress(self.statistics())
             if not self._shard.supervised and not self._stops:  # a supervisor checks all shards
@@ -191,7 +194,7 @@ class Crawler:
     def close(self) -> None:
         """Write the snapshot and release folder and network. A crawler can be closed twice."""
         try:
-            if self._consistent:
+            if self._consistent and not self._is_saved:
                 self.checkpoint()
         finally:
             self._release()
