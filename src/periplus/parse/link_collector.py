@@ -45,8 +45,21 @@ def make_resolver(base: str) -> Callable[[str], str]:
 
 
 def resolve_all(references: Sequence[str], base: str) -> list[str]:
-    """Return the URL of each reference as `resolve_url` does, '' for an empty one."""
-    return _cached_urls(_cache_of(base), references, base)
+    """Return the URL of each reference as `resolve_url` does, '' for one without anything before its fragment.
+
+    Asked again about the same tuple, as a page is about its images, it is not resolved again.
+    """
+    global _last_resolved
+    last, last_base, urls = _last_resolved
+    if last is references and last_base == base:
+        return urls
+    urls = _cached_urls(_cache_of(base), references, base)
+    if isinstance(references, tuple):  # a list might change
+        _last_resolved = (references, base, urls)
+    return urls
+
+
+_last_resolved: tuple[Sequence[str], str, list[str]] = ((), "", [])
 
 
 def _cached_urls(caches: "_UrlCache", references: Sequence[str], base: str) -> list[str]:
@@ -167,7 +180,7 @@ class LinkCollector:
     def _add_known(self, references: Sequence[str], texts: Sequence[str]) -> None:
         """Add references that are not nofollow; of most pages all are URLs, and have a text."""
         self._tries -= len(references)
-        links, urls = self._links, _cached_urls(self._cache, references, self._base)
+        links, urls = self._links, resolve_all(references, self._base)
         if not links and "" not in urls and max(map(len, texts), default=0) <= _MAX_TEXT:
             links.update(zip(urls, map(str.rstrip, texts), strict=True))
             if len(links) < len(urls):  # of several texts the first is kept, which becomes the last

@@ -176,14 +176,14 @@ class FlatPage:
         return [(name.lower(), content, pragma) for name, content, pragma in rows]
 
     @lazy_property
-    def images(self) -> tuple[list[str], list[str], list[str]]:
+    def images(self) -> tuple[tuple[str, ...], list[str], list[str]]:
         """Sources of the first images, alternative texts in one line, and labels."""
         if self.strings is None:
             sources, texts, labels = self.columns(RowKind.IMAGE, _MAX_IMAGES)
         else:
             values = self.strings.images
             sources, texts, labels = values[::3], values[1::3], values[2::3]
-        return sources, one_line_each(texts, _MAX_IMAGE_TEXT), labels
+        return tuple(sources), one_line_each(texts, _MAX_IMAGE_TEXT), labels
 
     @lazy_property
     def scripts(self) -> list[bytes]:

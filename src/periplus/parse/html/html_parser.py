@@ -115,5 +115,5 @@ def _read_links(flat: FlatPage, strings: PageStrings, head: PageHead, max_links:
 def _read_images(flat: FlatPage, base: str) -> tuple[Link, ...]:
     images = LinkCollector(base, _MAX_IMAGES)
     sources, texts, _ = flat.images
-    images.add_clean(sources[: 2 * _MAX_IMAGES], texts[: 2 * _MAX_IMAGES])
+    images.add_clean(sources[: 2 * _MAX_IMAGES], texts[: 2 * _MAX_IMAGES])  # of a tuple, all is the tuple itself
     return images.collected()

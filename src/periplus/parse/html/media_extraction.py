@@ -1,7 +1,7 @@
 """Images, audio, video and text tracks of a page with their context: own text, caption, heading, surrounding block."""
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from periplus.parse.html.flat_page import FlatPage, Row, RowKind
@@ -19,7 +19,7 @@ _PLAYERS: Final = {RowKind.AUDIO: "audio", RowKind.VIDEO: "video"}
 
 MediaHandler = Callable[[str, str, str], None]
 """Called with a reference, a kind ('image', 'audio', 'video', 'track') and a text."""
-ImagesHandler = Callable[[list[str], list[str]], None]
+ImagesHandler = Callable[[Sequence[str], Sequence[str]], None]
 """Called with references of images, of which some may be empty, and their texts."""
 
 

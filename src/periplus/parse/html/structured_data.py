@@ -4,6 +4,7 @@ All of it is in the rows that the kernel leaves; only a few tables are read as m
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -106,7 +107,7 @@ class StructuredData:
         if url and (media is None or len(media.text) < len(text)):
             self.media[url] = Media(url, kind, text)
 
-    def add_images(self, references: list[str], texts: list[str]) -> None:
+    def add_images(self, references: Sequence[str], texts: Sequence[str]) -> None:
         """Add images as `add_media` does, each with its text."""
         written = "".join(references)
         if len(self.media) + len(references) > _MAX_MEDIA or "data:" in written or "#" in written:
