@@ -5,13 +5,18 @@ import random
 import msgspec
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scripted_web import ScriptedWeb
 
 from naive.shingles import shingles
+from naive.title_names import title_names
 from periplus.crawl import Crawler, held_regions
 from periplus.crawl.regions import kernels
 from periplus.crawl.regions.novelty import NoveltyIndex
-from periplus.crawl.regions.regions import RegionsState, RegionTable
+from periplus.crawl.regions.region_records import RegionsState
+from periplus.crawl.regions.regions import RegionTable
+from periplus.crawl.regions.title_names import TitleNames
 from periplus.crawl.regions.url_templates import UrlTemplates
 from periplus.records import FetchRecord, Outcome, Page
 from periplus.settings import Settings
@@ -26,8 +31,8 @@ def prose(rng: random.Random, count: int = 60) -> str:
     return "\n".join(" ".join(rng.choices(WORDS, k=8)) for _ in range(count // 8))
 
 
-def record(url: str, text: str = "", depth: int = 2, **more) -> FetchRecord:
-    page = None if more.get("duplicate_of") else Page(url, title="T", text=text)
+def record(url: str, text: str = "", depth: int = 2, title: str = "T", **more) -> FetchRecord:
+    page = None if more.get("duplicate_of") else Page(url, title=title, text=text)
     return FetchRecord(url, parse_address(url).key, Outcome.OK, 1.0, status=200, depth=depth, page=page, **more)
 
 
@@ -92,6 +97,56 @@ def test_a_table_goes_to_another_without_what_is_beyond_the_limit() -> None:
         found = np.array([7, 8, 9])
         kernels.rehash(target, np.uint64(limit), np.zeros(16, np.uint64), found)
         assert found[2] == 12  # no table is filled further than that
+
+
+@given(st.lists(st.text("abAB_12.,-: \té日", max_size=24), max_size=8))
+def test_the_kernel_finds_the_names_of_its_naive_twin(titles: list[str]) -> None:
+    names: set[str] = set()
+    newer, older = np.zeros(1 << 12, np.uint64), np.zeros(1 << 12, np.uint64)
+    for title in titles:
+        data, found = np.frombuffer(title.encode(), np.uint8), title_names(title)
+        assert kernels.enter_names(data, np.uint64(7), newer, older) == (len(found - names),) * 2
+        names |= found
+        assert kernels.enter_names(data, np.uint64(7), newer, older) == (0, 0)
+        assert kernels.enter_names(data, np.uint64(7), np.zeros_like(newer), newer)[0] == 0
+
+
+def test_names_are_of_a_site_and_survive_a_snapshot_until_they_are_long_ago() -> None:
+    names = TitleNames()
+    assert names.observe("a.test", "_mm_add_ps in core::arch")
+    assert not names.observe("a.test", "_mm_add_ps in Core::Arch, 12")
+    assert names.observe("b.test", "_mm_add_ps")
+    again = TitleNames()
+    again.load(*names.dump())
+    assert not again.observe("b.test", "_mm_add_ps")
+    for first in range(0, 3 * 8 << 16, 30):  # some names have the bits of others and do not count
+        again.observe("c.test", " ".join(f"name{first + number}" for number in range(30)))
+    assert again.observe("b.test", "_mm_add_ps")
+    assert all(len(data) <= 12 << 16 for data in again.dump()[1:])
+
+
+def test_a_reference_whose_pages_differ_by_their_names_is_fetched() -> None:
+    table, rng = RegionTable(), random.Random(4)
+    words = ["".join(rng.choices("abcdefghijklmnop", k=9)) for _ in range(200)]
+    learn(table, "http://a.test/", prose(rng), depth=0, title="Functions")
+    for word in words:
+        url = f"http://a.test/functions/{word}.html"
+        assert reason(table, url) == ""
+        assert learn(table, url, f"{word}\nAvailable everywhere", title=f"{word} in Functions")
+    for word in words[:100]:  # the same things again, under other URLs
+        learn(table, f"http://a.test/copies/{word}.html", f"{word}\nAvailable everywhere", title=f"{word} in Functions")
+    assert "repeat" in reason(table, "http://a.test/copies/more.html")
+    assert reason(table, "http://a.test/functions/more.html") == ""
+
+
+def test_names_of_pages_that_only_barren_pages_link_to_are_no_evidence() -> None:
+    table, rng = RegionTable(), random.Random(5)
+    learn(table, "http://a.test/", prose(rng), depth=0)
+    for number in range(100):
+        url = f"http://a.test/maze/{'x' * number}"
+        barren = learn(table, url, "Welcome", title="".join(rng.choices("abcdefghijklmnop", k=9)))
+        table.learn_links(parse_address(url), barren, [parse_address(f"{url}x")], 1)
+    assert reason(table, "http://a.test/maze/" + "x" * 100) != ""
 
 
 def test_a_sketch_stays_a_fair_sample_and_survives_a_snapshot() -> None:

@@ -16,7 +16,7 @@ from periplus.crawl.hosts.host_limits import HostUsage
 from periplus.crawl.policies.form_filler import FormsState
 from periplus.crawl.policies.original_urls import check_original_files
 from periplus.crawl.policies.traps import TrapsState
-from periplus.crawl.regions.regions import RegionsState
+from periplus.crawl.regions.region_records import RegionsState
 from periplus.crawl.reported_visits import VisitReportState
 from periplus.crawl.robots_cache import CachedRobots
 from periplus.errors import CorruptFile, DataError, NewerFormat

@@ -1,4 +1,4 @@
-"""Kernel of the novelty of a text: which of its shingles a sketch has not seen before."""
+"""Kernels of novelty: which shingles of a text a sketch does not have, and which names of a title a filter does not."""
 
 from typing import Any
 
@@ -11,6 +11,7 @@ from periplus.parse.kernels.html_tokenizer import find_byte
 
 __all__ = [
     "SHINGLE",
+    "enter_names",
     "hash_url_words",
     "hash_word",
     "hash_words",
@@ -33,6 +34,10 @@ _SHORT = 8
 """Letters of a word that are hashed without a branch for each."""
 _BETWEEN, _NEWLINE, _ANY_DIGIT, _TO_LOWER, _ASCII_END = (np.uint8(byte) for byte in (0, 10, 35, 32, 128))
 _ZERO, _NINE, _UPPER_A, _UPPER_Z, _A, _Z = (np.uint8(ord(character)) for character in "09AZaz")
+_MIN_LETTERS = 3
+"""Letters of a name: what has fewer is a number, a mark or a short word."""
+_HASHES = 4
+"""Bits of a name in a filter."""
 
 
 def _letters() -> npt.NDArray[np.uint8]:
@@ -301,6 +306,65 @@ def list_shingles(table: Any, shingles: Any) -> None:
             count += 1
 
 
+@njit(cache=True, nogil=True)
+def _enter_name(name: Any, words: Any) -> Any:
+    """Set the bits of a name in a filter; return whether one of them was not set."""
+    new = False
+    mask = np.uint64(len(words) * 64 - 1)
+    step = (name >> np.uint64(32)) | np.uint64(1)
+    bit = name
+    for _ in range(_HASHES):
+        word, flag = (bit & mask) >> np.uint64(6), np.uint64(1) << (bit & np.uint64(63))
+        new |= words[word] & flag == 0
+        words[word] |= flag
+        bit += step
+    return new
+
+
+@njit(cache=True, nogil=True)
+def _has_name(name: Any, words: Any) -> Any:
+    """Return whether all bits of a name are set in a filter."""
+    mask = np.uint64(len(words) * 64 - 1)
+    step = (name >> np.uint64(32)) | np.uint64(1)
+    bit = name
+    for _ in range(_HASHES):
+        if words[(bit & mask) >> np.uint64(6)] & (np.uint64(1) << (bit & np.uint64(63))) == 0:
+            return False
+        bit += step
+    return True
+
+
+@njit(cache=True, nogil=True)
+def enter_names(title: Any, site: Any, newer: Any, older: Any) -> Any:
+    """Enter the names of a title in a filter.
+
+    A name is what stands between spaces and has three letters; ASCII in any case is the same, and punctuation but for
+    the underscore does not count. Letters beyond ASCII are counted as bytes.
+
+    Parameters: title (uint8 array), in UTF-8; site (uint64), a hash of the site, whose names these are; newer, older
+    (uint64 arrays of a power of two words), the filters that are asked; names are entered in the newer one.
+    Returns: how many of the names neither has, and how many were entered.
+    """
+    new, entered = 0, 0
+    value, letters = site ^ _OFFSET, 0
+    for position in range(len(title) + 1):
+        byte = title[position] if position < len(title) else np.uint8(32)
+        if byte <= 32:
+            name = _mix(value)
+            if letters >= _MIN_LETTERS and _enter_name(name, newer):
+                entered += 1
+                new += not _has_name(name, older)
+            value, letters = site ^ _OFFSET, 0
+            continue
+        if 65 <= byte <= 90:
+            byte += np.uint8(32)
+        is_letter = 97 <= byte <= 122 or byte >= 128
+        letters += is_letter
+        if is_letter or 48 <= byte <= 57 or byte == 95:
+            value = (value ^ np.uint64(byte)) * _PRIME
+    return new, entered
+
+
 def warm() -> None:
     """Call every kernel once with the types that the crawl uses."""
     data = np.frombuffer(b"The tides of the harbour\nin 2024", np.uint8)
@@ -311,3 +375,5 @@ def warm() -> None:
     observe_page(data[:3], 1, data, np.uint64(2**64 - 1), table, counts)
     rehash(table, np.uint64(2**64 - 1), np.zeros(64, np.uint64), counts)
     list_shingles(table, np.zeros(1, np.uint64))
+    words = np.zeros(2, np.uint64)
+    enter_names(data, np.uint64(1), words, words)

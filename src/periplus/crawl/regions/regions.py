@@ -4,7 +4,8 @@ A region is what a path template or a set of parameters describes on one host; a
 registered domain. No URL is held back for its looks. The evidence is what was fetched:
 
 - *repetition*: pages that have (almost) nothing that their site did not have before are barren. A region whose pages
-  are nearly all barren gets no more than it has earned by others.
+  are nearly all barren gets no more than it has earned by others. A barren page whose title has a name that is new to
+  the site, and to which a page with news links, is no evidence: references have a page for each function.
 - *links*: what only barren pages link to is on probation. A region gets a few such pages, and two for each of them
   that was new; a link from a page with news of its own ends the probation.
 - *growth*: a region whose pages link to ever more URLs of the same region, none of which was seen before or is linked
@@ -22,32 +23,22 @@ import msgspec
 import numpy as np
 
 from periplus.crawl.regions.novelty import NoveltyIndex
+from periplus.crawl.regions.region_records import BARREN_RATIO, Region, RegionsState
+from periplus.crawl.regions.title_names import TitleNames
 from periplus.crawl.regions.url_templates import UrlTemplates
 from periplus.errors import BadUrl
 from periplus.records import LIST_KIND, Address, FetchRecord, Outcome
 from periplus.url import parse_address, registered_domain
 
-__all__ = ["HeldRegion", "Region", "RegionTable", "RegionsState"]
+__all__ = ["HeldRegion", "RegionTable"]
 
 _MIN_SHINGLES: Final = 3.0
 """New shingles of a page that has something new."""
 _MIN_SAMPLE: Final = 16
 """Shingles in the sample from which on it is no chance that none of them is new."""
 _MAX_MARKS: Final = 12
-_BARREN_BASE: Final = 15
-_BARREN_RATIO: Final = 4
-"""Barren pages that a region gets: these, and so many for each page that was new."""
 _PROBATION_BASE: Final = 4
 _PROBATION_BASE_HOST: Final = 8
-_PROBATION_RATIO: Final = 2
-_GROWING_PAGES: Final = 30
-_GROWING_SHARE: Final = 0.005
-"""Pages of a growing region: these, and this share of all pages of the crawl."""
-_FRESH: Final = 0.7
-"""Share of a page's links that were never seen before, from which on its region grows."""
-_OWN: Final = 0.5
-_LINKED: Final = 0.1
-"""Links from elsewhere, for each page, that show that a region does not grow by itself alone."""
 _DECAY: Final = 0.9
 _SAMPLE: Final = 8
 """Links of a page whose regions are determined."""
@@ -57,65 +48,6 @@ _MAX_PROBATION: Final = 500_000
 REPEATED: Final = "its pages repeat what the site has"
 UNLINKED: Final = "only pages without anything new link to it"
 GROWING: Final = "it grows without being linked from elsewhere"
-
-
-class Region(msgspec.Struct, array_like=True):
-    """What is known of one region."""
-
-    novel: int = 0
-    barren: int = 0
-    """Pages with something new, and pages without."""
-    found: int = 0
-    tried: int = 0
-    """Those of them that only barren pages link to: with something new, and without."""
-    fresh: float = 0.0
-    own: float = 0.0
-    """Of its pages' links, averaged: the share never seen before, and the share of these in the same region."""
-    linked: int = 0
-    """Links to new URLs of the region on pages of other regions, sampled."""
-    held: int = 0
-    reason: str = ""
-    example: str = ""
-    """URLs held back, why, and one of them."""
-    released: bool = False
-    pending: int = 0
-    sampled: int = 0
-    """Pages without anything new in too small a sample, and the size of their samples together."""
-    marks: list[int] = []
-    """Fingerprints of the last pages."""
-
-    @property
-    def pages(self) -> int:
-        """All pages that were fetched."""
-        return self.novel + self.barren
-
-    def repeats(self) -> bool:
-        """Return whether nearly all of its pages were barren."""
-        return self.barren >= _BARREN_BASE + _BARREN_RATIO * self.novel
-
-    def failed_probation(self, base: int) -> bool:
-        """Return whether what barren pages link to was barren too."""
-        return self.tried >= base + _PROBATION_RATIO * self.found
-
-    def grows(self, pages: int) -> bool:
-        """Return whether it grows without being linked from elsewhere; `pages` is the size of the whole crawl."""
-        return (
-            self.pages >= _GROWING_PAGES + _GROWING_SHARE * pages
-            and self.fresh >= _FRESH
-            and self.own >= _OWN
-            and self.linked < _LINKED * self.pages
-        )
-
-
-class RegionsState(msgspec.Struct):
-    """Everything that is learned, as stored in the snapshot."""
-
-    regions: dict[str, Region] = {}
-    names: dict[str, list[int]] = {}
-    sketches: dict[str, bytes] = {}
-    probation: bytes = b""
-    """Keys of URLs that only barren pages link to, u64 little-endian."""
-    pages: int = 0
 
 
 class HeldRegion(NamedTuple):
@@ -137,7 +69,9 @@ class RegionTable:
         self._templates = UrlTemplates(self.state.names)
         self._novelty = NoveltyIndex()
         self._novelty.load(self.state.sketches)
-        self.state.sketches = {}
+        self._title_names = TitleNames()
+        self._title_names.load(*self.state.title_names)
+        self.state.sketches, self.state.title_names = {}, (0, b"", b"")
         self._probation = dict.fromkeys(np.frombuffer(self.state.probation, "<u8").tolist())
         self.seen: Callable[[int], bool] = lambda key: False
         """Whether the URL with this key was ever added to the frontier."""
@@ -156,7 +90,9 @@ class RegionTable:
     def dump(self) -> RegionsState:
         """Return the state for the snapshot."""
         probation = np.fromiter(self._probation, "<u8", len(self._probation)).tobytes()
-        return msgspec.structs.replace(self.state, sketches=self._novelty.dump(), probation=probation)
+        return msgspec.structs.replace(
+            self.state, sketches=self._novelty.dump(), probation=probation, title_names=self._title_names.dump()
+        )
 
     def hold_reason(self, address: Address) -> str:
         """Return why an address is to be held back now, or ''."""
@@ -245,7 +181,7 @@ class RegionTable:
             return False
         keys = self._keys(address)
         own, domain = self._region(keys[0]), self._region(keys[2])
-        barren, pages = self._judge(record, address, own, domain)
+        barren, pages = self._judge(record, address, own, domain, on_probation)
         host = self._region(keys[1])
         for key in dict.fromkeys(keys) if pages else ():
             region = self._region(key)
@@ -302,18 +238,24 @@ class RegionTable:
                 del self._probation[next(iter(self._probation))]
             self._probation[key] = None
 
-    def _judge(self, record: FetchRecord, address: Address, own: Region, domain: Region) -> tuple[bool, int]:
+    def _judge(
+        self, record: FetchRecord, address: Address, own: Region, domain: Region, on_probation: bool
+    ) -> tuple[bool, int]:
         """Return whether a page is barren, and for how many pages of its region that is the verdict.
 
-        If the sample is too small to judge a page, it is judged as the page before, and counted with later ones.
+        If the sample is too small to judge a page, it is judged as the page before, and counted with later ones. One
+        with a new name that a page with news links to counts for none.
         """
         if record.page is None:
             return _domain_of(record.duplicate_of) == registered_domain(address.host), 1
+        is_named = self._title_names.observe(registered_domain(address.host), record.page.title) and not on_probation
         novelty = self._novelty.observe(address.host, record.page)
         known = _note_mark(own, novelty.mark) | _note_mark(domain, novelty.mark)
         if novelty.shingles >= _MIN_SHINGLES and not known:
             own.pending = own.sampled = 0
             return False, 1
+        if is_named:
+            return True, 0
         own.pending, own.sampled = own.pending + 1, own.sampled + novelty.sampled
         if not known and own.sampled < _MIN_SAMPLE and self._novelty.is_sampled(address.host):
             return own.barren > own.novel, 0
@@ -336,7 +278,7 @@ class RegionTable:
 
     def _earn(self, key: str) -> None:
         if key in self._held:
-            self.earned[key] = self.earned.get(key, 0) + _BARREN_RATIO
+            self.earned[key] = self.earned.get(key, 0) + BARREN_RATIO
 
     def _keys(self, address: Address) -> tuple[str, str, str, str]:
         """Return the names of the regions of an address: by template, host, domain and, if it has any, parameters."""

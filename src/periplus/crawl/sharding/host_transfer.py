@@ -20,7 +20,7 @@ from periplus.crawl.crawl_state import CrawlState
 from periplus.crawl.hosts.host_limits import HostUsage
 from periplus.crawl.policies.form_filler import HostForms
 from periplus.crawl.policies.traps import TrapsState
-from periplus.crawl.regions.regions import Region
+from periplus.crawl.regions.region_records import Region
 from periplus.crawl.robots_cache import CachedRobots
 from periplus.crawl.sharding.mailbox import ShardMessage
 from periplus.errors import BadUrl
