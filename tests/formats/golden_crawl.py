@@ -217,6 +217,8 @@ def _frontier_fields(snapshot: FrontierSnapshot) -> Any:
 
 def _without_regions(state: dict[str, Any]) -> dict[str, Any]:
     """Return a snapshot as editions had it before regions were learned and cuts counted, unless there are any."""
+    if not any(state["regions"]["title_names"]):
+        del state["regions"]["title_names"]
     learned = {name: value for name, value in state.items() if name != "regions" or value["regions"]}
     return {name: value for name, value in learned.items() if name not in ("cuts", "errors_of_host") or value}
 

@@ -28,6 +28,7 @@ PATIENCE = 60.0
 def serving(folder: Path) -> Iterator[int]:
     """Run `periplus serve` with two processes; give its port."""
     options = ["search.popular_after=3", "serve.behind_proxy=true", "serve.workers=2", "serve.port=0", "serve.rate=0"]
+    options += ["serve.deadline=60", "search.budget_ms=60000"]  # a busy machine may take longer than half a second
     command = [sys.executable, "-m", "periplus.cli", "serve", "--folder", str(folder)]
     for option in options:
         command += ["--set", option]
