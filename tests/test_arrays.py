@@ -1,5 +1,8 @@
 """Array files: what goes in comes out, and no damage goes unnoticed."""
 
+import errno
+import gc
+import os
 import struct
 import sys
 from pathlib import Path
@@ -12,7 +15,7 @@ from hypothesis.extra import numpy as arrays_of
 
 import periplus.arrays as arrays_module
 from periplus.arrays import ArrayFile, check_files, write_arrays
-from periplus.errors import CorruptFile, NewerFormat
+from periplus.errors import CorruptFile, DiskFailed, NewerFormat
 
 TYPES = ["|u1", "|i1", "<u2", "<i2", "<u4", "<i4", "<u8", "<i8", "<f4", "<f8", "|b1"]
 ANY_ARRAY = st.sampled_from(TYPES).flatmap(
@@ -118,6 +121,74 @@ def test_checking_leaves_nothing_in_memory_and_everything_readable(tmp_path: Pat
     assert _resident_kb(tmp_path / "large.arrays") == 0
     assert np.array_equal(opened["values"], values)
     assert _resident_kb(tmp_path / "large.arrays") >= values.nbytes // 1024
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the system does not say what is resident")
+def test_a_byte_that_is_read_brings_few_of_its_neighbours_into_memory(tmp_path: Path) -> None:
+    path = tmp_path / "large.arrays"
+    write_arrays(path, "sample", {"values": np.ones(1 << 23, np.uint8)})
+    opened = ArrayFile(path, "sample")
+    before = _resident_kb(path)
+    assert opened["values"][1 << 22] == 1
+    assert _resident_kb(path) - before <= 512
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the system does not say what is resident")
+def test_parts_are_read_without_becoming_memory_of_the_process(tmp_path: Path) -> None:
+    path, values = tmp_path / "large.arrays", np.arange(1 << 20, dtype=np.uint32).view(np.uint8)
+    write_arrays(path, "sample", {"some": np.ones(3), "values": values})
+    reader = ArrayFile(path, "sample", parts=True).part_reader("values")
+    before = _resident_kb(path)
+    for start, stop in [(0, 0), (0, 1), (5, 70_000), (len(values) - 9, len(values)), (len(values), len(values))]:
+        assert reader.read(start, stop) == values[start:stop].tobytes()
+    assert _resident_kb(path) == before
+
+
+def _open_files(path: Path) -> int:
+    """Give how many descriptors of a file this process has."""
+    links = [Path("/proc/self/fd", name) for name in os.listdir("/proc/self/fd")]
+    return sum(link.samefile(path) for link in links if link.exists())
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the system does not list descriptors")
+def test_a_reader_of_parts_outlives_its_file_and_closes_its_descriptor(sample: Path) -> None:
+    reader = ArrayFile(sample, "test", parts=True).part_reader("bytes")
+    with_reader = _open_files(sample)
+    opened = ArrayFile(sample, "test")
+    assert _open_files(sample) == with_reader + 1  # the mapping has one of its own
+    write_arrays(sample.with_name("other"), "test", {"bytes": np.zeros(27, np.uint8)})
+    os.replace(sample, sample.with_name("gone"))
+    os.replace(sample.with_name("other"), sample)
+    assert reader.read(3, 9) == b"abcabc"
+    child = os.fork()
+    if child == 0:
+        os._exit(reader.read(0, 5) != b"abcab")
+    assert [reader.read(n, n + 3) for n in range(3)] == [b"abc", b"bca", b"cab"]
+    assert os.waitpid(child, 0)[1] == 0
+    sample.with_name("gone").replace(sample)
+    del reader, opened
+    gc.collect()
+    assert _open_files(sample) == 0
+
+
+def test_parts_that_cannot_be_read_are_named(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(CorruptFile, match="has no bytes 'numbers'"):
+        ArrayFile(sample, "test", parts=True).part_reader("numbers")
+    with pytest.raises(CorruptFile, match="has no bytes 'bytes'"):
+        ArrayFile(sample, "test").part_reader("bytes")
+    reader = ArrayFile(sample, "test", parts=True).part_reader("bytes")
+    whole = sample.read_bytes()
+    os.truncate(sample, whole.index(b"abcabc") + 20)
+    assert reader.read(0, 20) == whole[whole.index(b"abcabc") :][:20]
+    with pytest.raises(CorruptFile, match=r"sample\.arrays is cut off in 'bytes'"):
+        reader.read(10, 27)
+
+    def fail(*arguments: int) -> bytes:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(arrays_module.os, "pread", fail)
+    with pytest.raises(DiskFailed, match=r"refused .*sample\.arrays"):
+        reader.read(0, 5)
 
 
 def _resident_kb(path: Path) -> int:

@@ -10,6 +10,7 @@ owner raises whenever the arrays are written otherwise. See docs/formats/arrays.
 import mmap
 import os
 import struct
+import weakref
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,11 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.errors import CorruptFile, NewerFormat
-from periplus.files import check_format, disk_errors, sync_folder, temporary_path
+from periplus.files import check_format, disk_errors, disk_failure, sync_folder, temporary_path
 from periplus.hashing import fingerprint
 from periplus.typed_decoding import parse_json
 
-__all__ = ["ArrayFile", "check_files", "write_arrays"]
+__all__ = ["ArrayFile", "PartReader", "check_files", "write_arrays"]
 
 _MAGIC: Final = b"PERIPLUS"
 _VERSION: Final = 1
@@ -36,6 +37,9 @@ _MAX_DIMENSIONS: Final = 4
 _CHECKING_THREADS: Final = 2
 _LARGE: Final = 64 << 20
 """Bytes of files together that are worth threads."""
+_PIECE: Final = 1 << 16
+"""Bytes that are written at a time. Linux keeps what one call writes together, up to 2 MB, and maps all of that into a
+process that reads a byte of it."""
 
 AnyArray = npt.NDArray[Any]
 
@@ -72,7 +76,9 @@ def write_arrays(
             file.write(struct.pack("<Q", fingerprint(header)))
             file.write(b"\0" * (start - file.tell()))
             for array in solid.values():
-                file.write(_bytes_of(array))
+                data = _bytes_of(array)
+                for begin in range(0, len(data), _PIECE):
+                    file.write(data[begin : begin + _PIECE])
                 file.write(b"\0" * (-array.nbytes % _ALIGN))
             length = file.tell()
             file.flush()
@@ -102,14 +108,19 @@ class ArrayFile:
     """A file of named arrays, opened read-only and memory-mapped. Headers are verified now, arrays by `check`.
 
     A file whose format is above `format` is refused with `NewerFormat`; without `format` any is accepted, for files
-    that belong to something with a number of its own, such as the manifest of an index.
+    that belong to something with a number of its own, such as the manifest of an index. With `parts`, a descriptor is
+    kept for `part_reader`.
     """
 
-    def __init__(self, path: Path, kind: str, *, format: int | None = None) -> None:
+    def __init__(self, path: Path, kind: str, *, format: int | None = None, parts: bool = False) -> None:
         self.path = path
+        self._descriptor = -1
         try:
             with open(path, "rb") as file:
                 self._mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                if parts:  # of the same file, whatever its name stands for later
+                    self._descriptor = os.dup(file.fileno())
+                    weakref.finalize(self, os.close, self._descriptor).atexit = False
         except (OSError, ValueError) as error:
             raise CorruptFile(f"{path} cannot be opened: {error}.") from error
         # A plain array: each view of numpy.memmap, and each open, takes several times as long.
@@ -183,6 +194,13 @@ class ArrayFile:
         copied.flags.writeable = False
         return copied
 
+    def part_reader(self, name: str) -> "PartReader":
+        """Return a reader of parts of an array of bytes; the file was opened with `parts`."""
+        array = self[name]
+        if array.dtype != np.uint8 or self._descriptor < 0:
+            raise CorruptFile(f"{self.path} has no bytes '{name}' to read by parts.")
+        return PartReader(self, name, self._descriptor, self._start + self._entries[name].offset)
+
     def sizes(self) -> dict[str, int]:
         """Return the size of each array in bytes."""
         return {name: view.nbytes for name, view in self._views.items()}
@@ -213,6 +231,30 @@ class ArrayFile:
         """Release the memory of pages that were read; pages that are used are loaded again."""
         if hasattr(mmap, "MADV_DONTNEED"):
             self._mapping.madvise(mmap.MADV_DONTNEED)
+
+
+class PartReader:
+    """Reads parts of an array of bytes from its file, not from the mapping. Threads and forked processes may share it.
+
+    A page of a mapping that is read counts as memory of the process from then on, with its neighbours; what is read
+    from the file does not. And where a file has become shorter, what is missing is an error instead of a signal.
+    """
+
+    def __init__(self, file: ArrayFile, name: str, descriptor: int, begin: int) -> None:
+        self._file = file  # closes the descriptor when nobody has it any more
+        self._name = name
+        self._descriptor = descriptor
+        self._begin = begin
+
+    def read(self, start: int, stop: int) -> bytes:
+        """Return the bytes from `start` to `stop`, which are within the array."""
+        try:
+            part = os.pread(self._descriptor, stop - start, self._begin + start)
+        except OSError as error:
+            raise disk_failure(self._file.path, error) from error
+        if len(part) != stop - start:
+            raise CorruptFile(f"{self._file.path} is cut off in '{self._name}'.")
+        return part
 
 
 def check_files(files: Sequence[ArrayFile]) -> None:

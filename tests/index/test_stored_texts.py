@@ -1,7 +1,9 @@
 """Bodies of documents, compared with cutting them out of their blocks one by one."""
 
+import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from index.made_pages import random_visits
@@ -41,3 +43,24 @@ def test_a_damaged_block_is_named(tmp_path: Path) -> None:
     damaged = Index.open(tmp_path, verify=False).segments[0]
     with pytest.raises(CorruptFile, match="is damaged in block 0"):
         damaged.text(0)
+
+
+def test_a_text_that_was_cut_off_after_opening_is_an_error(tmp_path: Path) -> None:
+    build_index(random_visits(4, 200), tmp_path, IndexSettings())
+    segment = Index.open(tmp_path).segments[0]
+    file = segment.files["text"]
+    begin = file.path.read_bytes().index(file["text"].tobytes())
+    os.truncate(file.path, begin + int(file["start"][-2]) + 9)  # within the last block
+    assert segment.text(0)
+    with pytest.raises(CorruptFile, match=r"text\.arrays is cut off in 'text'"):
+        segment.text(199)
+
+
+def test_titles_are_those_of_each_document(tmp_path: Path) -> None:
+    build_index(random_visits(4, 200), tmp_path, IndexSettings())
+    segment = Index.open(tmp_path).segments[0]
+    start, blob = segment.table("title")
+    titles = [blob[start[n] : start[n + 1]].tobytes().decode() for n in range(200)]
+    assert any(titles)
+    assert [segment.string("title", document) for document in range(200)] == titles
+    assert segment.strings_of("title", np.arange(200)) == titles

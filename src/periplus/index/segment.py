@@ -38,6 +38,8 @@ __all__ = ["PARTS", "Segment", "TermEntry"]
 PARTS: Final = ("lexicon", "postings", "documents", "text")
 OPTIONAL_PARTS: Final = ("words", "extras", "static_vectors", "names", "own_fields", "word_pairs")
 """Parts that a segment may lack."""
+_READ_BY_PARTS: Final = ("documents", "text")
+"""Parts with texts and titles, of which an answer reads a few: from the file, not from the mapping."""
 _DEFAULTS: Final = {"analysis": np.zeros(1, np.uint8)}
 """Columns that segments of earlier versions lack, and the value that they stand for."""
 _READ_AHEAD: Final = 8
@@ -57,7 +59,10 @@ class Segment:
         self.name = folder.name
         # Segments of earlier versions have no words: they offer no completions or corrections.
         parts = (*PARTS, *(part for part in OPTIONAL_PARTS if (folder / f"{part}.arrays").exists()))
-        self.files = {part: ArrayFile(folder / f"{part}.arrays", part, format=SEGMENT_FORMAT) for part in parts}
+        self.files = {
+            part: ArrayFile(folder / f"{part}.arrays", part, format=SEGMENT_FORMAT, parts=part in _READ_BY_PARTS)
+            for part in parts
+        }
         if verify:
             check_files(list(self.files.values()))
         # Fingerprints say that bytes are those that were written, not that whoever wrote them can be trusted.
@@ -83,6 +88,7 @@ class Segment:
         self._term_rows = TermRowCache(self.packed_terms, self._postings_arrays)
         self.mark_deleted(deleted)
         self.stored_texts = StoredTexts(self._text)
+        self._titles = self._columns.part_reader("title_blob")
         self._expanded: dict[str, npt.NDArray[Any]] = {}
         self._language_lists: dict[frozenset[int], npt.NDArray[np.int32]] = {}
         self._phrases: dict[tuple[tuple[bytes, ...], int], npt.NDArray[np.int32]] = {}
@@ -332,14 +338,21 @@ class Segment:
     def string(self, name: str, number: int) -> str:
         """Return entry `number` of a table of strings: url, title, hosts or kinds."""
         start = self._columns[f"{name}_start"]
-        raw = self._columns[f"{name}_blob"][start[number] : start[number + 1]].tobytes()
-        return raw.decode("utf-8", "replace")
+        return self._read_string(name, int(start[number]), int(start[number + 1]))
 
     def strings_of(self, name: str, numbers: npt.NDArray[np.int64]) -> list[str]:
         """Return some entries of a table of strings."""
-        start, blob = self.table(name)
+        start = self._columns[f"{name}_start"]
         spans = zip(start[numbers].tolist(), start[numbers + 1].tolist(), strict=True)
-        return [blob[begin:end].tobytes().decode("utf-8", "replace") for begin, end in spans]
+        return [self._read_string(name, begin, end) for begin, end in spans]
+
+    def _read_string(self, name: str, begin: int, end: int) -> str:
+        """Return a part of a table of strings. URLs of candidates are read by features, so that they are mapped."""
+        if name == "title":
+            raw = self._titles.read(begin, end)
+        else:
+            raw = self._columns[f"{name}_blob"][begin:end].tobytes()
+        return raw.decode("utf-8", "replace")
 
     def strings(self, name: str) -> list[str]:
         """Return all entries of a table of strings."""

@@ -22,7 +22,7 @@ class StoredTexts:
     def __init__(self, file: ArrayFile) -> None:
         self._file = file
         self._first, self._ends, self._starts = file["first"], file["end"], file["start"]
-        self._blocks = file["text"]
+        self._blocks = file.part_reader("text")
         self._cached: tuple[int, bytes] = (-1, b"")
 
     def text(self, document: int) -> bytes:
@@ -55,7 +55,8 @@ class StoredTexts:
         return self._decompress(block, int(self._starts[block]), int(self._starts[block + 1]))
 
     def _decompress(self, block: int, start: int, stop: int) -> bytes:
+        packed = self._blocks.read(start, stop)
         try:
-            return decompress(self._blocks[start:stop].data, _MAX_BLOCK_BYTES)
+            return decompress(packed, _MAX_BLOCK_BYTES)
         except Exception as error:
             raise CorruptFile(f"{self._file.path} is damaged in block {block}: {error}.") from error
