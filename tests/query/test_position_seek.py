@@ -9,7 +9,7 @@ from numba import njit
 
 from index.made_pages import visit
 from periplus.index import Index, Segment, build_index
-from periplus.index.kernels.positions import skip_position_deltas
+from periplus.index.kernels.positions import keep_followed, read_positions, skip_position_deltas
 from periplus.index.kernels.postings_format import SPARSE, group_shift
 from periplus.index.kernels.postings_reader import (
     block_offsets,
@@ -19,7 +19,7 @@ from periplus.index.kernels.postings_reader import (
     group_offsets,
     seek_posting,
 )
-from periplus.query.kernels.position_seek import pass_neighbours, seek_document, skip_deltas
+from periplus.query.kernels.position_seek import TOO_LONG, has_followed, pass_neighbours, seek_document, skip_deltas
 from periplus.settings import IndexSettings
 
 PLAIN = ("fog", "bell", "tide", "rope")
@@ -108,3 +108,22 @@ def test_deltas_of_any_bytes_are_skipped_alike() -> None:
         )
         ours, expected = run(data, chance.randrange(len(data)), chance.randrange(50))
         assert ours == expected
+
+
+def test_few_positions_are_compared_as_all_are() -> None:
+    def both(data: Any, other: int, few: int, others: int, offset: int) -> Any:
+        starts, positions = np.zeros(3, np.int64), np.zeros(3, np.int64)
+        read_positions(data, 0, few - 1, 32, starts)
+        size = read_positions(data, other, others - 1, 32, positions)
+        expected = keep_followed(starts, few, positions, size, offset) > 0
+        return has_followed(data, 0, few, other, others, offset), expected
+
+    run: Any = njit(both)
+    chance, seen = random.Random(4), {0: 0, 1: 0, TOO_LONG: 0}
+    for _ in range(3_000):
+        few, others, highest = chance.randint(1, 3), chance.randint(1, 3), chance.choice([3, 9, 191, 200])
+        data = np.array([chance.randint(0, highest) for _ in range(16 if chance.random() < 0.9 else 11)], np.uint8)
+        found, expected = run(data, 4, few, others, chance.randint(-4, 4))
+        assert found in (TOO_LONG, int(expected))
+        seen[found] += 1
+    assert min(seen.values()) > 200

@@ -31,7 +31,7 @@ from periplus.index.kernels.term_dictionary import (
     read_varint,
 )
 from periplus.query.kernels.first_blocks import count_headers
-from periplus.query.kernels.plan import LEAF_DOCUMENTS, Plan, Scratch, place_of_leaf
+from periplus.query.kernels.plan import LEAF_DOCUMENTS, QUOTE, Plan, Scratch, place_of_leaf
 
 __all__ = [
     "LEAP",
@@ -246,19 +246,20 @@ def _leap(
     )
     shift = group_shift(plan.place[leaf, ENTRY_ENCODING])
     groups = group_count(number, plan.place[leaf, ENTRY_ENCODING])
-    group, n, here, count, head = np.int64(0), np.int64(0), np.int64(-1), 0, np.int64(0)
+    group, n, here, count, head, is_dense = np.int64(0), np.int64(0), np.int64(-1), 0, np.int64(0), False
     for i in range(listed):
         block = np.int64(found[i])
         jump = group
         while jump + 1 < groups and np.int64(lists.groups[first + jump + 1, GROUP_BLOCK]) <= block:
             jump += 1
         if jump > group and here < block:
-            group, n, here, head = (
-                jump,
-                jump << shift,
-                np.int64(lists.groups[first + jump, GROUP_BLOCK]) - 1,
-                np.int64(SKIP_STEP),
+            group, n, head = jump, jump << shift, np.int64(SKIP_STEP)
+            here = np.int64(lists.groups[first + jump, GROUP_BLOCK]) - 1
+            is_dense = jump + 1 < groups and (
+                np.int64(lists.groups[first + jump + 1, GROUP_BLOCK]) == here + 1 + (1 << shift)
             )
+        if is_dense and here < block:  # The term is in all blocks of the group: none has to be passed over.
+            n, here = n + block - here - 1, block - 1
         while here < block and n < number:
             head = np.int64(lists.stream[begin + n])
             here += (head & 15) + (head & 15 != SKIP_STEP)
@@ -293,6 +294,35 @@ def _meet_wide(
 
 
 @njit(cache=True, nogil=True)
+def _is_scanned_next(plan: Plan, i: int) -> bool:  # pragma: no cover - compiled
+    """Return whether all blocks of a further term may be gone through, also those that leaf `i` in order is not in."""
+    most = LEAP * plan.place[plan.order[i], ENTRY_FREQUENCY]
+    for n in range(i + 1, len(plan.order)):
+        leaf = plan.order[n]
+        kind = plan.place[leaf, ENTRY_ENCODING]
+        is_scanned = kind == SPARSE or (kind != BITSET and plan.place[leaf, ENTRY_HEADERS] <= most)
+        if is_scanned and plan.required & (_ONE << np.uint64(leaf)):
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _keep_pairs(plan: Plan, scratch: Scratch, listed: int) -> int:  # pragma: no cover - compiled
+    """Keep the documents that may have a phrase, as far as pairs of its words tell; list and count their blocks."""
+    common, found, count = scratch.common, scratch.order[0], np.uint64(0)
+    for i in range(listed):
+        block = np.uint64(found[i])
+        documents = common[0, block]
+        for word in range(plan.phrases[0, 0], plan.phrases[0, 1]):
+            if plan.words[word, 2] >= 0:
+                documents &= plan.pairs[plan.words[word, 2], block]
+        common[0, block] = documents
+        found[count] = block
+        count += np.uint64(documents != 0)
+    return np.int64(count)
+
+
+@njit(cache=True, nogil=True)
 def _meet(lists: PostingsReader, plan: Plan, scratch: Scratch) -> int:  # pragma: no cover - compiled
     """Put the documents that have all required leaves into `scratch.common`; list and count their blocks.
 
@@ -310,7 +340,8 @@ def _meet(lists: PostingsReader, plan: Plan, scratch: Scratch) -> int:  # pragma
             elif begun and kind != SPARSE and listed * LEAP < plan.place[leaf, ENTRY_HEADERS]:
                 listed = _leap(lists, plan, scratch, leaf, listed, side, False)
             else:
-                scratch.common[1 - side, :blocks] = 0
+                if _is_scanned_next(plan, i):
+                    scratch.common[1 - side, :blocks] = 0
                 if kind == SPARSE:
                     unpack_sparse(lists, plan, scratch, leaf)
                     listed = _meet_sparse(lists, plan, scratch, leaf, side, begun)
@@ -331,6 +362,8 @@ def intersect(lists: PostingsReader, plan: Plan, scratch: Scratch) -> int:  # pr
     """List the blocks with documents that have all required leaves, with the bounds of all leaves; count them."""
     bound, have, found = scratch.bound, scratch.have, scratch.order[0]
     listed = _meet(lists, plan, scratch)
+    if plan.shape == QUOTE and plan.paired:
+        listed = _keep_pairs(plan, scratch, listed)
     if popcount(plan.required) < len(plan.order):
         have[: len(lists.live)] = 0  # Optional leaves look at all their blocks, whether these are listed.
     for i in range(listed):

@@ -40,7 +40,6 @@ from periplus.query.kernels.plan import (
     PHRASE,
     QUOTE,
     SOME,
-    SOME_PAIRED,
     WITHOUT,
     WORK,
     WORK_LIMIT,
@@ -157,8 +156,6 @@ def find_matching(
     possible = scratch.common[0, block] if plan.required and len(plan.clauses) == 0 else lists.live[block]
     # With nothing to be left out by its score, a phrase is looked at first: few documents will have it.
     early = plan.shape == QUOTE and (least <= 0 or plan.paired == ALL_PAIRED)
-    if possible and plan.shape == QUOTE and plan.paired == SOME_PAIRED:
-        possible = run_program(lists, plan, scratch, block, possible, np.float32(-1), False)
     for turn in range(2):
         if possible and (turn == 0) == early:
             possible = (

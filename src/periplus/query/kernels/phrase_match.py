@@ -10,7 +10,7 @@ from periplus.index.kernels.positions import keep_followed, read_positions
 from periplus.index.kernels.postings_format import BLOCK, BODY_ONLY, ESCAPED, SPARSE, group_shift
 from periplus.index.kernels.postings_reader import PostingsReader, enter_block, group_offsets, read_escaped
 from periplus.query.kernels.plan import WORK, Plan, Scratch, place_of_leaf
-from periplus.query.kernels.position_seek import pass_neighbours, seek_document
+from periplus.query.kernels.position_seek import TOO_LONG, has_followed, pass_neighbours, seek_document
 
 __all__ = ["has_phrase"]
 
@@ -35,10 +35,10 @@ def _find_positions(
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _read(
-    lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int, block: int, offset: int, out: Any
-) -> int:  # pragma: no cover - compiled
-    """Read the positions of a leaf in one document of the open block; give how many.
+def _find_posting(
+    lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int, block: int, offset: int
+) -> tuple[int, int, int]:  # pragma: no cover - compiled
+    """Return where the positions of a leaf in one document of the open block begin, its code and its mask of fields.
 
     Documents of a block are asked about in ascending order, so each time it goes on from the one before.
     """
@@ -48,9 +48,7 @@ def _read(
         while scratch.sparse[leaf, n] >> 24 < block * BLOCK + offset:
             n += 1
         posting = scratch.sparse[leaf, n]
-        return read_positions(
-            lists.positions, scratch.sparse[len(scratch.entry) + leaf, n], posting & 3, (posting >> 16) & 255, out
-        )
+        return scratch.sparse[len(scratch.entry) + leaf, n], posting & 3, (posting >> 16) & 255
     at, position = scratch.spots[leaf, 2], scratch.spots[leaf, 3]
     if position < 0:
         at, position = _find_positions(lists, plan, scratch, leaf, np.int64(scratch.entry[leaf, block]))
@@ -59,7 +57,7 @@ def _read(
     code, mask = np.int64(lists.stream[at]) >> 6, np.int64(BODY_ONLY)
     if code == ESCAPED:
         mask, _, _ = read_escaped(lists.stream, at + 1)
-    return read_positions(lists.positions, position, code, mask, out)
+    return position, code, mask
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -71,8 +69,25 @@ def has_phrase(
     first, other = scratch.places[0], scratch.places[1]
     reach, fields = plan.phrases[phrase, 2], np.int64(plan.phrases[phrase, 3])
     count, work = 0, 0
+    # Few positions of the first two words are compared as they are, before any is read: most documents have no match.
+    compares, unread = reach == 0 and end > begin + 1 and fields & BODY_ONLY != 0, np.int64(-1)
     for word in range(begin, end):
-        size = _read(lists, plan, scratch, plan.words[word, 0], block, offset, other)
+        position, code, mask = _find_posting(lists, plan, scratch, plan.words[word, 0], block, offset)
+        distance = plan.words[word, 1] - plan.words[begin, 1]
+        if word == begin and compares and code < ESCAPED:
+            unread, count = position, code + 1
+            work += count + _READ_WORK
+            continue
+        if unread >= 0:
+            if code < ESCAPED:
+                found = has_followed(lists.positions, unread, count, position, code + 1, distance)
+                if found == 0 or (found != TOO_LONG and end == begin + 2):
+                    work += code + 1 + count + _READ_WORK
+                    count = found
+                    break
+            read_positions(lists.positions, unread, count - 1, BODY_ONLY, first)
+            unread = np.int64(-1)
+        size = read_positions(lists.positions, position, code, mask, other)
         work += size + count + _READ_WORK
         if word == begin:
             for i in range(size):
@@ -80,7 +95,7 @@ def has_phrase(
                     first[count] = other[i]
                     count += 1
         elif reach == 0:
-            count = keep_followed(first, count, other, size, plan.words[word, 1] - plan.words[begin, 1])
+            count = keep_followed(first, count, other, size, distance)
         else:
             count = _near(first, count, other, size, reach)
         if count == 0:

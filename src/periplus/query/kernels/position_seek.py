@@ -4,24 +4,35 @@ How many positions a posting has is in the first two bits of its byte, how many 
 of that. Neither can be foreseen, so that loops over single ones wait for the processor's guesses more than they work.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from periplus.accel import njit
 from periplus.accel.bit_ops import load_uint64, lowest_bit, popcount
 from periplus.index.kernels.positions import read_position_delta, skip_position_deltas, skip_positions
-from periplus.index.kernels.postings_format import ESCAPED
+from periplus.index.kernels.postings_format import ESCAPED, LONG_BLOCK
 from periplus.index.kernels.postings_reader import PostingsReader, pass_blocks, read_escaped
 
-__all__ = ["pass_neighbours", "seek_document", "skip_deltas"]
+__all__ = ["TOO_LONG", "has_followed", "pass_neighbours", "seek_document", "skip_deltas"]
 
 _ONES, _LOW_BITS = np.uint64(0x0101010101010101), np.uint64(0x5555555555555555)
 _HIGH, _SECOND = np.uint64(0x8080808080808080), np.uint64(0x4040404040404040)
 _OFFSETS, _STEPS = np.uint64(0x3F3F3F3F3F3F3F3F), np.uint64(0x0F0F0F0F0F0F0F0F)
 _SIXTEENS = np.uint64(0x1010101010101010)
 _ONE, _THREE = np.uint64(1), np.uint64(3)
+_BYTE, _EIGHT, _SIXTEEN = np.uint64(255), np.uint64(8), np.uint64(16)
 _WORD = 8
+TOO_LONG = 2
+"""What `has_followed` returns where it cannot tell."""
+
+
+class _PostingBytes(NamedTuple):
+    """What is read of a segment to pass over postings."""
+
+    stream: npt.NDArray[np.uint8]
+    positions: npt.NDArray[np.uint8]
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -98,6 +109,39 @@ def _count_fillers(stream: Any, first: int, last: int) -> int:  # pragma: no cov
     return count
 
 
+@njit(cache=True, nogil=True)
+def _pass_mixed(
+    lists: _PostingBytes, entry: Any, first: int, header: int, at: int, position: int
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Pass over blocks of a term of which some are long; parameters as for `pass_blocks`.
+
+    Those between two long ones are passed over together. This is a function of its own, to keep others small.
+    """
+    lengths, headers = entry.begin + 2 + entry.headers, entry.begin + 2
+    while first < header:
+        few, is_long = np.int64(0), False
+        stop = at
+        while first + few < header:
+            length = (np.int64(lists.stream[lengths + ((first + few) >> 2)]) >> (2 * ((first + few) & 3))) & 3
+            is_long = length == LONG_BLOCK
+            if is_long:
+                break
+            stop += length + 1
+            few += 1
+        if few:
+            fillers = _count_fillers(lists.stream, headers + first, headers + first + few)
+            after = _pass_postings(lists, at, stop, position, fillers)
+            if after < 0:
+                return pass_blocks(lists, entry, first, header, at, position)
+            at, position, first = stop, after, first + few
+        if is_long:
+            size, position = read_position_delta(lists.positions, position)
+            position += size
+            at += np.int64(lists.stream[at]) + LONG_BLOCK + 2
+            first += 1
+    return at, position
+
+
 @njit(cache=True, nogil=True, forceinline=True)
 def pass_neighbours(
     lists: PostingsReader, entry: Any, first: int, header: int, at: int, position: int
@@ -109,16 +153,16 @@ def pass_neighbours(
     if first == header:
         return at, position
     count = header - first
-    if first - aligned + count > 32:
-        return pass_blocks(lists, entry, first, header, at, position)
     if count < 32:
         word &= (_ONE << np.uint64(2 * count)) - _ONE
-    if word & (word >> _ONE) & _LOW_BITS:
-        return pass_blocks(lists, entry, first, header, at, position)
+    if first - aligned + count > 32 or word & (word >> _ONE) & _LOW_BITS:
+        return _pass_mixed(_PostingBytes(lists.stream, lists.positions), entry, first, header, at, position)
     stop = at + count + popcount(word & _LOW_BITS) + 2 * popcount(word & ~_LOW_BITS)
     fillers = _count_fillers(lists.stream, entry.begin + 2 + first, entry.begin + 2 + header)
     after = _pass_postings(lists, at, stop, position, fillers)
-    return (stop, after) if after >= 0 else pass_blocks(lists, entry, first, header, at, position)
+    if after >= 0:
+        return stop, after
+    return _pass_mixed(_PostingBytes(lists.stream, lists.positions), entry, first, header, at, position)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -150,3 +194,31 @@ def seek_document(
         mask, _, at = read_escaped(lists.stream, at + 1)
         position = skip_positions(lists.positions, position, ESCAPED, mask)
     return at, position
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def has_followed(
+    data: Any, one: int, ones: int, other: int, others: int, offset: int
+) -> int:  # pragma: no cover - compiled
+    """Return whether one of some positions has one of some others exactly so far behind it: 1, 0, or TOO_LONG.
+
+    Parameters
+        data: positions of the segment
+        one, ones: where up to three positions of the body begin, and how many there are
+        other, others: the same of the other word
+        offset: how far behind
+    """
+    if max(one, other) + _WORD > len(data):
+        return TOO_LONG
+    first, second = _first_bytes(load_uint64(data, one), ones), _first_bytes(load_uint64(data, other), others)
+    if _both_bits(first) | _both_bits(second):
+        return TOO_LONG
+    # Of fewer than three, the last counts several times. Without branches: whether there is one cannot be foreseen.
+    a = np.int64(first & _BYTE) + offset
+    b = a + np.int64((first >> _EIGHT) & _BYTE)
+    c = b + np.int64((first >> _SIXTEEN) & _BYTE)
+    x = np.int64(second & _BYTE)
+    y = x + np.int64((second >> _EIGHT) & _BYTE)
+    z = y + np.int64((second >> _SIXTEEN) & _BYTE)
+    found = (a == x) | (a == y) | (a == z) | (b == x) | (b == y) | (b == z) | (c == x) | (c == y) | (c == z)
+    return np.int64(found)
