@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import config, types
 from numba.extending import intrinsic
 
@@ -44,11 +45,13 @@ else:
 
     @intrinsic
     def load_uint64(typing: Any, data: Any, at: Any) -> Any:  # pragma: no cover - compiled
-        """Return the eight bytes at `at` as an integer, low byte first; the array must have them."""
+        """Return the eight bytes at `at` as an integer, low byte first; the array, borrowed or not, has them."""
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            array = context.make_array(signature.args[0])(context, builder, arguments[0])
-            address = builder.gep(array.data, [arguments[1]])
+            array = arguments[0]
+            if isinstance(signature.args[0], types.Array):
+                array = context.make_array(signature.args[0])(context, builder, array).data
+            address = builder.gep(array, [arguments[1]], source_etype=ir.IntType(8))
             word = builder.bitcast(address, context.get_value_type(types.uint64).as_pointer())
             return builder.load(word, align=1)
 

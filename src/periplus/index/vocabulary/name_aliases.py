@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from periplus.arrays import ArrayFile
 from periplus.index.vocabulary.completions import stored_link_texts
-from periplus.index.vocabulary.kernels import name_scan
+from periplus.index.vocabulary.kernels import alias_scan, name_scan
 from periplus.index.vocabulary.name_columns import NameScan, Numbers, SegmentNames, SegmentTitles, name_keys
 from periplus.index.vocabulary.name_lookup import NAME_ALIAS, NAME_BASE
 
@@ -19,7 +19,7 @@ _ALIAS_COUNTS: Final = np.array([2, 1, 2, 4, 2])
 """By kind of another name, how much a document with it counts; below 2 in all, the name is not stored."""
 _TITLE_COUNT: Final = 2
 """How much a page with a title counts where the title is another name of other pages."""
-_RELATED: Final = (name_scan.ALIAS_ACRONYM, name_scan.ALIAS_VARIANT)
+_RELATED: Final = (alias_scan.ALIAS_ACRONYM, alias_scan.ALIAS_VARIANT)
 """Kinds whose letters are those of the title: documents of one host suffice for them."""
 
 

@@ -14,7 +14,7 @@ The file is made from a segment that is written, by a build and by a merge alike
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ import numpy.typing as npt
 from periplus.arrays import ArrayFile, write_arrays
 from periplus.index.index_manifest import SEGMENT_FORMAT
 from periplus.index.kernels import forward_index
-from periplus.index.vocabulary.kernels import name_scan, name_words
+from periplus.index.vocabulary.kernels import alias_scan, name_scan, name_words, word_rows
 from periplus.index.vocabulary.name_aliases import alias_names
 from periplus.index.vocabulary.name_columns import NameScan, Numbers, SegmentNames, SegmentTitles, name_keys
 from periplus.index.vocabulary.name_lookup import NAME_BASE, NAME_PART, NAME_STEM, NAME_TITLE
@@ -53,9 +53,12 @@ def write_names(folder: Path, max_body: int = _MAX_BODY) -> None:
     """Write the file `names.arrays` of a segment whose other files are written. max_body: bytes of bodies to read."""
     columns = ArrayFile(folder / "documents.arrays", "documents", format=SEGMENT_FORMAT)
     documents = len(columns["key"])
-    titles, trie, names = _read_titles(columns)
+    titles = _read_titles(columns)
+    tables, names = _tabulate_names(titles)
     hosts = _capped_hosts(*(np.broadcast_to(columns[name], documents) for name in ("host", "flags")))
-    scan = _scan(ArrayFile(folder / "text.arrays", "text", format=SEGMENT_FORMAT), titles, trie, names, hosts, max_body)
+    scan = _scan(
+        ArrayFile(folder / "text.arrays", "text", format=SEGMENT_FORMAT), titles, tables, names, hosts, max_body
+    )
     languages = np.broadcast_to(columns["language"], documents).astype(np.uint8)
     mentions = _without_stop_words(titles, scan.mentions, languages)
     scan = scan._replace(mentions=mentions)
@@ -78,8 +81,8 @@ def write_names(folder: Path, max_body: int = _MAX_BODY) -> None:
     write_arrays(folder / "names.arrays", "names", arrays, format=SEGMENT_FORMAT)
 
 
-def _read_titles(columns: ArrayFile) -> tuple[SegmentTitles, name_words.NameTrie, int]:
-    """Return the titles of a segment, a trie of their names, and how many there are."""
+def _read_titles(columns: ArrayFile) -> SegmentTitles:
+    """Return the titles of a segment; `entry` is filled later."""
     blob, start = np.asarray(columns["title_blob"]), np.asarray(columns["title_start"])
     end, inner = name_words.title_ends(blob, start)
     # Pages without a title have their URL as one.
@@ -90,12 +93,38 @@ def _read_titles(columns: ArrayFile) -> tuple[SegmentTitles, name_words.NameTrie
         is_url[at] |= (blob[start[at][:, None] + np.arange(len(head))] == head).all(axis=1)
     end[is_url] = start[:-1][is_url]
     size, edges = name_words.measure_names(blob, start[:-1], end)
-    slots = _slots_for(int(size.sum(dtype=np.int64)))
+    return SegmentTitles(blob, start, end, inner, np.full(len(end), -1, np.int32), size, edges)
+
+
+class _NameTables(NamedTuple):
+    """What a scan looks names up in."""
+
+    trie: name_words.NameTrie
+    words: word_rows.WordRows
+    edges: npt.NDArray[np.int32]
+    """By title, the numbers of its first and last word among those whose documents are counted; -1 for none."""
+    sense: npt.NDArray[np.int32]
+    """By title, that of the last word in brackets."""
+
+
+def _tabulate_names(titles: SegmentTitles) -> tuple[_NameTables, int]:
+    """Number the names of titles, and return what they are looked up in, and how many there are."""
+    _, inner = name_words.measure_names(titles.blob, titles.inner, titles.start[1:])
+    several = np.where(titles.size > 1, np.uint64(1), np.uint64(0))
+    hashes = np.stack((titles.edges[:, 0] * several, titles.edges[:, 1] * several, inner[:, 1]), axis=1)
+    distinct, numbers = np.unique(hashes, return_inverse=True)
+    empty = int(len(distinct) > 0 and not distinct[0])
+    distinct = distinct[empty:]
+    columns: npt.NDArray[np.int32] = (numbers.reshape(-1, 3) - empty).astype(np.int32)
+    rows = word_rows.make_rows(len(distinct) + int(np.count_nonzero(titles.size == 1)))
+    word_rows.add_words(distinct, rows)
+    slots = _slots_for(int(np.maximum(titles.size - 1, 0).sum(dtype=np.int64)))
     trie = name_words.NameTrie(
         np.zeros(slots, np.uint64), np.full(slots, -1, np.int32), np.zeros(max(1, slots // 16), np.uint64)
     )
-    entry, names = name_words.add_titles(blob, start[:-1], end, trie)
-    return SegmentTitles(blob, start, end, inner, entry, size, edges), trie, int(names)
+    entry, names = name_words.add_titles(titles.blob, titles.start[:-1], titles.end, trie, rows)
+    titles.entry[:] = entry
+    return _NameTables(trie, rows, columns[:, :2], columns[:, 2].copy()), int(names)
 
 
 def _capped_hosts(hosts: npt.NDArray[Any], flags: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
@@ -114,35 +143,17 @@ def _slots_for(entries: int) -> int:
     return 1 << max(6, (2 * entries).bit_length())
 
 
-def _word_set(titles: SegmentTitles) -> tuple[name_words.WordSet, npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return a set of the first and last words of titles and of the last words in brackets, and their numbers there.
-
-    The numbers are by title: of its first and last word, and of the word in brackets; -1 for none.
-    """
-    _, inner = name_words.measure_names(titles.blob, titles.inner, titles.start[1:])
-    several = np.where(titles.size > 1, np.uint64(1), np.uint64(0))
-    hashes = np.stack((titles.edges[:, 0] * several, titles.edges[:, 1] * several, inner[:, 1]), axis=1)
-    distinct, numbers = np.unique(hashes, return_inverse=True)
-    empty = int(len(distinct) > 0 and not distinct[0])
-    distinct = distinct[empty:]
-    columns: npt.NDArray[np.int32] = (numbers.reshape(-1, 3) - empty).astype(np.int32)
-    slots = _slots_for(len(distinct))
-    known = name_words.WordSet(np.zeros(slots, np.uint64), np.zeros(slots, np.int32))
-    name_words.fill_word_set(distinct, known)
-    return known, columns[:, :2], columns[:, 2].copy()
-
-
 def _scan(
     text: ArrayFile,
     titles: SegmentTitles,
-    trie: name_words.NameTrie,
+    tables: _NameTables,
     names: int,
     hosts: npt.NDArray[np.int32],
     max_body: int,
 ) -> NameScan:
     """Return what the bodies of a segment say of its titles."""
     documents = len(titles.entry)
-    known, edges, sense = _word_set(titles)
+    edges, sense = tables.edges, tables.sense
     counted = int(max(edges.max(initial=-1), sense.max(initial=-1))) + 1
     counts = name_scan.MentionCounts(
         np.zeros(documents, np.int32),
@@ -156,18 +167,20 @@ def _scan(
     order = np.argsort(titles.entry, kind="stable").astype(np.int64)
     order = order[(sense[order] >= 0) & (titles.entry[order] >= 0)]
     entry_start = np.searchsorted(titles.entry[order], np.arange(names + 1))
-    layout = (titles.blob, titles.start[:-1], titles.end, titles.entry, entry_start, order, sense, hosts)
+    layout = name_scan.TitleLayout(
+        titles.blob, titles.start[:-1], titles.end, titles.entry, entry_start, order, sense, hosts
+    )
     parts: list[tuple[Any, ...]] = []
     for first, bounds, data in _read_bodies(text, documents) if names else ():  # Without names, none is mentioned.
         most = min(_SPANS_PER_DOCUMENT * (len(bounds) - 1), len(data))
-        spans = name_scan.AliasSpans(
+        spans = alias_scan.AliasSpans(
             np.empty(most, np.int32),
             np.empty(most, np.int32),
             np.empty(most, np.uint8),
             np.empty(most, np.int64),
             np.empty(most, np.int64),
         )
-        used = name_scan.scan_bodies(data, bounds, first, trie, known, layout, counts, spans, max_body)
+        used = name_scan.scan_bodies(data, bounds, first, tables.trie, tables.words, layout, counts, spans, max_body)
         sizes_of = (spans.end - spans.begin)[:used]
         copied = forward_index.concatenate_texts(data, spans.begin[:used], sizes_of).tobytes()
         parts.append(

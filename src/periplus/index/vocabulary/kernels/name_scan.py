@@ -1,4 +1,8 @@
-"""Scans bodies for names: which titles other documents mention, and what stands for them in brackets."""
+"""Scans bodies for names: which titles other documents mention, and what stands for them in brackets.
+
+A body is cut into words, then all of its words are looked up, so that the processor can wait for several of them at
+once, and then names of several words are looked for. Arrays are borrowed for the length of a call.
+"""
 
 from typing import Any, Final, NamedTuple
 
@@ -6,54 +10,55 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
+from periplus.accel.pointers import borrow
+from periplus.index.vocabulary.kernels.alias_scan import (
+    RUN_WORDS,
+    AliasSpans,
+    borrow_spans,
+    scan_bracket,
+    scan_lead,
+)
 from periplus.index.vocabulary.kernels.name_words import (
     MAX_WORDS,
     SEED,
     NameTrie,
-    WordSet,
-    WrittenWords,
-    allocate_words,
     find_slot,
     may_contain,
-    split_words,
+    trie_masks,
     trie_step,
 )
+from periplus.index.vocabulary.kernels.word_rows import (
+    ENTRY,
+    WORD,
+    WordRows,
+    find_row,
+    get_number,
+    make_rows,
+    may_follow,
+    row_masks,
+)
+from periplus.index.vocabulary.kernels.written_words import (
+    MARGIN,
+    UNLIMITED,
+    WrittenWords,
+    allocate_words,
+    borrow_words,
+    longest_text,
+    split_words,
+)
 
-__all__ = [
-    "ALIAS_ACRONYM",
-    "ALIAS_LEAD",
-    "ALIAS_PATTERN",
-    "ALIAS_SURE",
-    "ALIAS_VARIANT",
-    "HOST_MENTIONS",
-    "AliasSpans",
-    "MentionCounts",
-    "scan_bodies",
-]
+__all__ = ["HOST_MENTIONS", "MentionCounts", "TitleLayout", "scan_bodies"]
 
-_LEAD_WORDS: Final = 60
-"""Words at the beginning of a body in which it may introduce other names of its subject."""
 _MAX_BODY_WORDS: Final = 1 << 15
 """Words of one body that are scanned."""
-_RUN_WORDS: Final = 5
-"""Words of a name in brackets."""
 _ARTICLE_LETTERS: Final = 3
-_BRACKET_WORDS: Final = 24
-"""Words after an opening bracket among which names are looked for."""
 _MAX_SPANS: Final = 32
 """Other names that one body can contribute."""
-_MAX_LETTERS: Final = 24
-"""Bytes of a word that is compared with a title letter by letter."""
-_MIN_LETTERS: Final = 5
-_MAX_ALIAS_BYTES: Final = 64
 _MAX_SENSES: Final = 64
 """Pages of one name with a word in brackets whose mentions are counted."""
 HOST_MENTIONS: Final = 2
 """Documents of one host that count for a name."""
 _MIX = np.uint64(0x9E3779B97F4A7C15)
-ALIAS_LEAD, ALIAS_PATTERN, ALIAS_SURE, ALIAS_ACRONYM, ALIAS_VARIANT = range(5)
-"""Where another name was found: in the first line of its own page; in brackets beside a mention of the title; alone in
-such brackets; in either, and made of its initials; in the first line, and a spelling of the title."""
 
 
 class MentionCounts(NamedTuple):
@@ -66,185 +71,32 @@ class MentionCounts(NamedTuple):
     entries: npt.NDArray[np.int32]
     """By name: how many documents mention it, its own included."""
     entry_stamp: npt.NDArray[np.int32]
-    words: npt.NDArray[np.int32]
-    """By number of a word in the set: how many documents have it."""
-    word_stamp: npt.NDArray[np.int32]
     """The document, plus one, that was counted last."""
+    words: npt.NDArray[np.int32]
+    """By number of a word whose documents are counted: how many have it."""
+    word_stamp: npt.NDArray[np.int32]
     by_host: npt.NDArray[np.uint8]
     """By hash of name and host: how many documents were counted. A power of two of them."""
 
 
-class AliasSpans(NamedTuple):
-    """Other names that a scan found: what they stand for, and where in the data they are."""
+class TitleLayout(NamedTuple):
+    """The titles of all documents."""
 
-    entry: npt.NDArray[np.int32]
-    document: npt.NDArray[np.int32]
-    kind: npt.NDArray[np.uint8]
+    blob: npt.NDArray[np.uint8]
     begin: npt.NDArray[np.int64]
+    """Where the name of each begins ..."""
     end: npt.NDArray[np.int64]
-
-
-@njit(cache=True, nogil=True)
-def _is_variant(data: Any, a: int, b: int, title: Any, c: int, d: int, row: Any) -> bool:  # pragma: no cover - compiled
-    """Return whether two words differ by some letters: one in four at most, but not both ends; case aside."""
-    m, n = b - a, d - c
-    limit = max(m, n) // 4
-    if m < _MIN_LETTERS or n < _MIN_LETTERS or m > _MAX_LETTERS or n > _MAX_LETTERS or abs(m - n) > limit:
-        return False
-    if (data[a] | 32) != (title[c] | 32) and (data[b - 1] | 32) != (title[d - 1] | 32):
-        return False
-    for j in range(n + 1):
-        row[j] = j
-    for i in range(m):
-        before, row[0] = row[0], i + 1
-        for j in range(n):
-            same = (data[a + i] | 32) == (title[c + j] | 32)
-            cost = min(before + (not same), row[j] + 1, row[j + 1] + 1)
-            before, row[j + 1] = row[j + 1], cost
-    return 0 < row[n] <= limit
-
-
-@njit(cache=True, nogil=True)
-def _is_acronym(data: Any, a: int, b: int, title: Any, starts: Any, size: int) -> bool:  # pragma: no cover - compiled
-    """Return whether the letters of a word are initials of a title, in order, beginning with the first."""
-    if size < 2 or b - a < 2 or b - a > size + 1:
-        return False
-    word = 0
-    for at in range(a, b):
-        if not 65 <= data[at] <= 90:
-            return False
-        while word < size and title[starts[word]] & 0xDF != data[at]:
-            if at == a:
-                return False
-            word += 1
-        if word == size:
-            return False
-        word += 1
-    return True
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _emit(
-    spans: AliasSpans, at: int, entry: int, document: int, kind: int, words: WrittenWords, first: int, last: int
-) -> int:  # pragma: no cover - compiled
-    """Write a span of words; return how many spans there are."""
-    if at < len(spans.entry) and last > first and words.end[last - 1] - words.begin[first] <= _MAX_ALIAS_BYTES:
-        spans.entry[at], spans.document[at], spans.kind[at] = entry, document, kind
-        spans.begin[at], spans.end[at] = words.begin[first], words.end[last - 1]
-        return at + 1
-    return at
-
-
-@njit(cache=True, nogil=True)
-def _is_number(data: Any, words: WrittenWords, word: int) -> bool:  # pragma: no cover - compiled
-    """Return whether a word is all digits."""
-    at = words.begin[word]
-    while at < words.end[word] and 48 <= data[at] <= 57:
-        at += 1
-    return at == words.end[word]
-
-
-@njit(cache=True, nogil=True)
-def _run_end(data: Any, words: WrittenWords, first: int, last: int) -> int:  # pragma: no cover - compiled
-    """Return where the run of capitalised words and numbers that begins at a word ends."""
-    at = first
-    while at < last and at - first < _RUN_WORDS and (at == first or words.joined[at] == 2):
-        if not words.capital[at] and not _is_number(data, words, at):
-            break
-        at += 1
-    return at
-
-
-@njit(cache=True, nogil=True)
-def _is_name(data: Any, words: WrittenWords, first: int, end: int, last: int) -> bool:  # pragma: no cover - compiled
-    """Return whether a run may be a name: it begins with a capital, and is no date: no number is in or beside it."""
-    if end <= first or not words.capital[first]:
-        return False
-    if first > 0 and words.joined[first] == 2 and _is_number(data, words, first - 1):
-        return False
-    for word in range(first, end):
-        if _is_number(data, words, word):
-            return False
-    return not (end < last and words.joined[end] and _is_number(data, words, end))
-
-
-@njit(cache=True, nogil=True)
-def _scan_lead(
-    data: Any,
-    words: WrittenWords,
-    count: int,
-    title: Any,
-    names: WrittenWords,
-    size: int,
-    entry: int,
-    document: int,
-    spans: Any,
-    at: int,
-    row: Any,
-) -> int:  # pragma: no cover - compiled
-    """Find other names of a page's subject in its first line: in brackets, in quotes, acronyms, variants."""
-    last = min(count, _LEAD_WORDS)
-    word, introduced = 0, False  # Whether the line has a word of the title, which what follows can explain.
-    while word < last and words.line[word] == 0:
-        end = word + 1
-        for part in range(size):
-            introduced = introduced or words.hash[word] == names.hash[part]
-        acronym = _is_acronym(data, words.begin[word], words.end[word], title, names.begin, size)
-        if acronym:
-            at = _emit(spans, at, entry, document, ALIAS_ACRONYM, words, word, end)
-        elif words.depth[word] == 2:
-            while end < last and words.depth[end] == 2 and words.joined[end]:
-                end += 1
-            if introduced and end - word <= _RUN_WORDS and not _is_number(data, words, word):
-                at = _emit(spans, at, entry, document, ALIAS_LEAD, words, word, end)
-        elif words.depth[word] == 1 and words.capital[word]:
-            end = _run_end(data, words, word, last)
-            if introduced and _is_name(data, words, word, end, last):
-                at = _emit(spans, at, entry, document, ALIAS_LEAD, words, word, end)
-        elif size == 1 and _is_variant(
-            data, words.begin[word], words.end[word], title, names.begin[0], names.end[0], row
-        ):
-            at = _emit(spans, at, entry, document, ALIAS_VARIANT, words, word, end)
-        word = end
-    return at
-
-
-@njit(cache=True, nogil=True)
-def _scan_bracket(
-    data: Any,
-    words: WrittenWords,
-    count: int,
-    first: int,
-    outer: int,
-    outer_begin: int,
-    own_begin: int,
-    inner: Any,
-    document: int,
-    spans: Any,
-    at: int,
-) -> int:  # pragma: no cover - compiled
-    """Pair the name before a bracket with the names in it, where either is a title.
-
-    outer, outer_begin: the title that ends before the bracket, or -1, and where it begins; own_begin: where the name
-    before the bracket begins; inner: by word, the title that begins there.
-    """
-    word, last, outer_size = first, min(count, first + _BRACKET_WORDS), first - outer_begin
-    while word < last and words.depth[word] == 1 and (word == first or words.line[word] == words.line[first]):
-        end = max(word + 1, _run_end(data, words, word, last))
-        acronym = _is_acronym(
-            data, words.begin[word], words.end[word], data, words.begin[outer_begin:first], outer_size
-        )
-        if acronym or _is_name(data, words, word, end, last):
-            alone = word == first and (end >= count or words.depth[end] == 0)
-            kind = ALIAS_SURE if alone else ALIAS_PATTERN
-            if acronym:
-                kind, end = ALIAS_ACRONYM, word + 1
-            if outer >= 0 and inner[word] < 0:
-                at = _emit(spans, at, outer, document, kind, words, word, end)
-            elif outer < 0 and inner[word] >= 0 and first - own_begin > 0:
-                at = _emit(spans, at, inner[word], document, ALIAS_PATTERN, words, own_begin, first)
-        word = end
-    return at
+    """... and ends."""
+    number: npt.NDArray[np.int32]
+    """The number of its name, -1 for none."""
+    sense_start: npt.NDArray[np.int64]
+    """By name, where its documents with a word in brackets begin in a list."""
+    sense_documents: npt.NDArray[np.int64]
+    """That list."""
+    sense: npt.NDArray[np.int32]
+    """By document, the number of its word in brackets, -1 for none."""
+    hosts: npt.NDArray[np.int32]
+    """By document, the number of its host, of which two documents count at most; -1: all count, -2: it does not."""
 
 
 @njit(cache=True, nogil=True)
@@ -253,8 +105,8 @@ def scan_bodies(
     bounds: npt.NDArray[np.int64],
     first: int,
     trie: NameTrie,
-    known: WordSet,
-    titles: Any,
+    title_words: WordRows,
+    titles: TitleLayout,
     counts: MentionCounts,
     spans: AliasSpans,
     most: int,
@@ -264,48 +116,85 @@ def scan_bodies(
     Parameters
         data, bounds: the bodies, one after the other
         first: the number of the first of these documents
-        trie: names of titles
-        known: words whose documents are counted
-        titles: of all documents: their blob, where the name of each begins and ends, its number in the trie; for each
-            name where its documents with a word in brackets begin in a list, that list, and by document the number of
-            that word (-1) and that of the host of which two documents count at most (-1: all count, -2: it does not)
+        trie, title_words: names of titles, and their words
+        titles: the titles of all documents
         counts, spans: filled in
         most: bytes of each body that are scanned
     Returns
         how many spans there are
     """
-    blob, title_begin, title_end, number, entry_start, entry_documents, sense, hosts = titles
+    last = first + len(bounds) - 1
+    longest = longest_text(bounds[:-1], bounds[1:], most)
+    longest = max(longest, longest_text(titles.begin[first:last], titles.end[first:last], UNLIMITED))
+    text, scratch = np.empty(longest + MARGIN, np.uint8), np.empty((4, _MAX_BODY_WORDS), np.int64)
     words, names = allocate_words(_MAX_BODY_WORDS), allocate_words(MAX_WORDS + 1)
-    match, match_end = np.empty(_MAX_BODY_WORDS, np.int32), np.empty(_MAX_BODY_WORDS, np.int32)
-    row, found = np.empty(_MAX_LETTERS + 2, np.int64), 0
+    return _scan_all(data, bounds, first, trie, title_words, titles, counts, spans, most, text, scratch, words, names)
+
+
+@njit(cache=True, nogil=True)
+def _scan_all(
+    raw: Any,
+    bounds: Any,
+    first: int,
+    trie: NameTrie,
+    title_words: WordRows,
+    titles: TitleLayout,
+    counts: MentionCounts,
+    all_spans: AliasSpans,
+    most: int,
+    scratch_text: Any,
+    scratch: Any,
+    body_words: WrittenWords,
+    title_names: WrittenWords,
+) -> int:  # pragma: no cover - compiled
+    """Do what `scan_bodies` does; what is borrowed here is an argument, and so it lives."""
+    data, text, blob = borrow(raw), borrow(scratch_text), borrow(titles.blob)
+    words, names, spans = borrow_words(body_words), borrow_words(title_names), borrow_spans(all_spans)
+    rows, filters = borrow(title_words.rows), borrow(title_words.filter)
+    mask, filter_mask = row_masks(title_words)
+    nodes = borrow(trie.slots), borrow(trie.entry), borrow(trie.filter), *trie_masks(trie)
+    match, match_end, row_of = borrow(scratch[0]), borrow(scratch[1]), borrow(scratch[2])
+    layout = TitleLayout(
+        blob,
+        borrow(titles.begin),
+        borrow(titles.end),
+        borrow(titles.number),
+        borrow(titles.sense_start),
+        borrow(titles.sense_documents),
+        borrow(titles.sense),
+        borrow(titles.hosts),
+    )
+    tallies = MentionCounts(
+        borrow(counts.mentions),
+        borrow(counts.others),
+        borrow(counts.entries),
+        borrow(counts.entry_stamp),
+        borrow(counts.words),
+        borrow(counts.word_stamp),
+        borrow(counts.by_host),
+    )
+    host_mask, row, found = np.uint64(len(counts.by_host) - 1), borrow(scratch[3]), 0
     for body in range(len(bounds) - 1):
         document = first + body
-        count = split_words(data, bounds[body], min(bounds[body + 1], bounds[body] + most), words)
+        end = min(bounds[body + 1], bounds[body] + most)
+        count = split_words(data, bounds[body], end, text, words, _MAX_BODY_WORDS)
         for word in range(count):
-            slot = find_slot(known.slots, words.hash[word])
-            if known.slots[slot] != 0:
-                which = known.number[slot]
-                if counts.word_stamp[which] != document + 1:
-                    counts.word_stamp[which] = document + 1
-                    counts.words[which] += 1
-        last = found + _MAX_SPANS
-        limited = AliasSpans(
-            spans.entry[:last], spans.document[:last], spans.kind[:last], spans.begin[:last], spans.end[:last]
-        )
-        _match_titles(words, count, trie, match, match_end)
-        own = number[document]
+            row_of[word] = find_row(rows, mask, filters, filter_mask, words.hash[word])
+        _count_words(rows, row_of, count, tallies, document)
+        _match_titles(words, count, rows, row_of, nodes, match, match_end)
+        limit, own = min(found + _MAX_SPANS, len(all_spans.entry)), layout.number[document]
         if own >= 0:
-            size = split_words(blob, title_begin[document], title_end[document], names)
-            found = _scan_lead(data, words, count, blob, names, size, own, document, limited, found, row)
+            size = split_words(blob, layout.begin[document], layout.end[document], text, names, MAX_WORDS + 1)
+            found = scan_lead(data, words, count, blob, names, size, own, document, spans, limit, found, row)
         word = 0
         while word < count:
             entry, end = match[word], match_end[word]
-            if entry >= 0 and counts.entry_stamp[entry] != document + 1:
-                counts.entry_stamp[entry] = document + 1
-                counts.entries[entry] += 1
-                if entry != own and _count_host(counts.by_host, entry, hosts[document]):
-                    counts.others[entry] += 1
-                    _credit(entry, entry_start, entry_documents, sense, counts, document)
+            if entry >= 0 and tallies.entry_stamp[entry] != document + 1:
+                tallies.entry_stamp[entry] = document + 1
+                tallies.entries[entry] += 1
+                if entry != own and _count_host(tallies.by_host, host_mask, entry, layout.hosts[document]):
+                    tallies.others[entry] += 1
+                    _credit(entry, layout, tallies, document)
             if (
                 end < count
                 and words.depth[end] == 1
@@ -313,7 +202,7 @@ def scan_bodies(
                 and words.line[end] == words.line[word]
             ):
                 begin = end - 1
-                while begin > 0 and end - begin < _RUN_WORDS and words.joined[begin] == 2 and words.capital[begin - 1]:
+                while begin > 0 and end - begin < RUN_WORDS and words.joined[begin] == 2 and words.capital[begin - 1]:
                     begin -= 1
                 begin = begin if words.capital[begin] else end
                 # A title at the end of a longer name ('Ho Chi Minh City') is not what the brackets explain; one short
@@ -321,39 +210,68 @@ def scan_bodies(
                 before = word - begin
                 whole = before <= 0 or (before == 1 and words.end[begin] - words.begin[begin] <= _ARTICLE_LETTERS)
                 outer = entry if whole and not 48 <= data[words.begin[word]] <= 57 else -1
-                found = _scan_bracket(data, words, count, end, outer, word, begin, match, document, limited, found)
+                found = scan_bracket(data, words, count, end, outer, word, begin, match, document, spans, limit, found)
             word = end
     return found
 
 
 @njit(cache=True, nogil=True)
-def _match_titles(
-    words: WrittenWords, count: int, trie: NameTrie, match: Any, match_end: Any
-) -> None:  # pragma: no cover
-    """Find the longest title that begins at each word: its number or -1, and the word behind it."""
+def _count_words(
+    rows: Any, row_of: Any, count: int, tallies: MentionCounts, document: int
+) -> None:  # pragma: no cover - compiled
+    """Count the document for each of its words whose documents are counted."""
     for word in range(count):
-        match[word], match_end[word] = -1, word + 1
-        node = SEED
-        for end in range(word, min(count, word + MAX_WORDS)):
-            if end > word and not words.joined[end]:
-                break
-            node = trie_step(node, words.hash[end], words.capital[end], end == word)
-            if not may_contain(trie, node):
-                break
-            slot = find_slot(trie.slots, node)
-            if trie.slots[slot] == 0:
-                break
-            if trie.entry[slot] >= 0:
-                match[word], match_end[word] = trie.entry[slot], end + 1
+        if row_of[word] >= 0:
+            which = get_number(rows, row_of[word], WORD)
+            if which >= 0 and tallies.word_stamp[which] != document + 1:
+                tallies.word_stamp[which] = document + 1
+                tallies.words[which] += 1
 
 
 @njit(cache=True, nogil=True)
-def _count_host(by_host: Any, entry: int, host: int) -> bool:  # pragma: no cover - compiled
+def _match_titles(
+    words: WrittenWords, count: int, rows: Any, row_of: Any, nodes: Any, match: Any, match_end: Any
+) -> None:  # pragma: no cover - compiled
+    """Find the longest title that begins at each word: its number or -1, and the word behind it.
+
+    Parameters
+        words, count: the words of a body, and how many there are
+        rows, row_of: the table of words of titles, and where in it the row of each word begins
+        nodes: slots, names and filter of the trie, and the masks of `trie_masks`
+        match, match_end: filled in
+    """
+    slots, entries, filters, mask, filter_mask = nodes
+    for word in range(count):
+        entry, behind = np.int64(-1), word + 1
+        if row_of[word] >= 0:
+            entry = get_number(rows, row_of[word], ENTRY)
+            if (
+                behind < count
+                and words.joined[behind]
+                and may_follow(rows, row_of[word], words.hash[behind], words.capital[behind])
+            ):
+                node = trie_step(SEED, words.hash[word], words.capital[word], True)
+                for end in range(word + 1, min(count, word + MAX_WORDS)):
+                    if not words.joined[end]:
+                        break
+                    node = trie_step(node, words.hash[end], words.capital[end], False)
+                    if not may_contain(filters, filter_mask, node):
+                        break
+                    slot = find_slot(slots, mask, node)
+                    if slots[slot] == 0:
+                        break
+                    if entries[slot] >= 0:
+                        entry, behind = np.int64(entries[slot]), end + 1
+        match[word], match_end[word] = entry, behind
+
+
+@njit(cache=True, nogil=True)
+def _count_host(by_host: Any, mask: Any, entry: int, host: int) -> bool:  # pragma: no cover - compiled
     """Return whether a mention of a name counts: few of one host do. Names and hosts that share a counter lose some."""
     if host < 0:
         return host == -1
     mixed = ((SEED ^ np.uint64(entry)) * _MIX ^ np.uint64(host)) * _MIX
-    slot = np.int64((mixed >> np.uint64(20)) & np.uint64(len(by_host) - 1))
+    slot = np.int64((mixed >> np.uint64(20)) & mask)
     if by_host[slot] >= HOST_MENTIONS:
         return False
     by_host[slot] += 1
@@ -361,24 +279,22 @@ def _count_host(by_host: Any, entry: int, host: int) -> bool:  # pragma: no cove
 
 
 @njit(cache=True, nogil=True)
-def _credit(
-    entry: int, start: Any, documents: Any, sense: Any, counts: MentionCounts, document: int
-) -> None:  # pragma: no cover - compiled
+def _credit(entry: int, titles: TitleLayout, counts: MentionCounts, document: int) -> None:  # pragma: no cover
     """Count a mention for pages of a title with a word in brackets: for those whose word the document has."""
-    for at in range(start[entry], min(start[entry + 1], start[entry] + _MAX_SENSES)):
-        if counts.word_stamp[sense[documents[at]]] == document + 1:
-            counts.mentions[documents[at]] += 1
+    first = titles.sense_start[entry]
+    for at in range(first, min(titles.sense_start[entry + 1], first + _MAX_SENSES)):
+        if counts.word_stamp[titles.sense[titles.sense_documents[at]]] == document + 1:
+            counts.mentions[titles.sense_documents[at]] += 1
 
 
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     blob, one = np.frombuffer(b"ab (c)", np.uint8), np.zeros(1, np.int64)
     trie = NameTrie(np.zeros(64, np.uint64), np.full(64, -1, np.int32), np.zeros(4, np.uint64))
-    known = WordSet(np.zeros(64, np.uint64), np.zeros(64, np.int32))
     none = np.zeros(1, np.int32)
     counts = MentionCounts(none, none, none, none, none, none, np.zeros(1, np.uint8))
     spans = AliasSpans(np.zeros(4, np.int32), np.zeros(4, np.int32), np.zeros(4, np.uint8), one, one.copy())
     for titles in (blob, blob.copy()):
         minus = np.full(1, -1, np.int32)
-        layout = (titles, one, one, minus, np.zeros(2, np.int64), one, minus, minus)
-        scan_bodies(blob, np.array([0, 6], np.int64), 0, trie, known, layout, counts, spans, 1 << 20)
+        layout = TitleLayout(titles, one, one, minus, np.zeros(2, np.int64), one, minus, minus)
+        scan_bodies(blob, np.array([0, 6], np.int64), 0, trie, make_rows(1), layout, counts, spans, 1 << 20)

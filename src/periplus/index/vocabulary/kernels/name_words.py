@@ -1,8 +1,7 @@
-"""Cuts titles and bodies into words as they are written, and stores names as a trie of hashes.
+"""Stores names as a trie of hashes.
 
-Words are runs of letters, digits and all bytes above 127 except punctuation, hashed without regard to the case of ASCII
-letters. Names are stored as a hash table of all their beginnings (a trie whose nodes are hashes), so that the longest
-name that begins at a word is found by one lookup for each of its words.
+Names are stored as a hash table of all their beginnings (a trie whose nodes are hashes), so that the longest name that
+begins at a word is found by one lookup for each of its words. Beginnings of one word are in the table of `word_rows`.
 """
 
 from typing import Any, Final, NamedTuple
@@ -11,40 +10,50 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
+from periplus.accel.pointers import borrow
+from periplus.index.vocabulary.kernels.word_rows import (
+    ENTRY,
+    WordRows,
+    add_following,
+    add_word,
+    get_number,
+    make_rows,
+    set_number,
+)
+from periplus.index.vocabulary.kernels.written_words import (
+    MARGIN,
+    UNLIMITED,
+    WrittenWords,
+    allocate_words,
+    borrow_words,
+    longest_text,
+    split_words,
+)
 
 __all__ = [
     "MAX_WORDS",
     "SEED",
     "NameTrie",
-    "WordSet",
-    "WrittenWords",
     "add_titles",
-    "allocate_words",
-    "fill_word_set",
     "find_slot",
     "hash_names",
     "may_contain",
     "measure_names",
-    "split_words",
     "title_ends",
+    "trie_masks",
     "trie_step",
 ]
 
 MAX_WORDS: Final = 8
 """Words of a name; longer titles are not looked for."""
 _SEPARATOR: Final = 124
-_MAX_GAP: Final = 3
-"""Bytes between two words of one name."""
 SEED = np.uint64(0xCBF29CE484222325)
 _PRIME = np.uint64(0x100000001B3)
 _CAPITAL = np.uint64(0x9E3779B97F4A7C15)
-_CASED: Final = 0x2000
-"""Code points below which letters have a case: Latin, Greek, Cyrillic, Armenian, Georgian."""
-_IS_CAPITAL = np.array([chr(point).isupper() for point in range(_CASED)])
 
 
 class NameTrie(NamedTuple):
-    """Names, as a hash table of all their beginnings."""
+    """Names, as a hash table of their beginnings of two words and more."""
 
     slots: npt.NDArray[np.uint64]
     """Hashes of beginnings; 0 is empty. A power of two of them, at least twice as many as beginnings."""
@@ -52,109 +61,6 @@ class NameTrie(NamedTuple):
     """The name that ends there, -1 for none."""
     filter: npt.NDArray[np.uint64]
     """A bit for each beginning, by its hash: it fits a cache, so that most lookups end here. A power of two."""
-
-
-class WordSet(NamedTuple):
-    """Words whose documents are counted."""
-
-    slots: npt.NDArray[np.uint64]
-    number: npt.NDArray[np.int32]
-
-
-class WrittenWords(NamedTuple):
-    """The words of one text."""
-
-    hash: npt.NDArray[np.uint64]
-    begin: npt.NDArray[np.int64]
-    end: npt.NDArray[np.int64]
-    capital: npt.NDArray[np.bool_]
-    joined: npt.NDArray[np.uint8]
-    """Whether a word may belong to the same name as the one before it: 2 yes, 1 behind a comma or full stop, 0 no."""
-    depth: npt.NDArray[np.int8]
-    """1 within brackets, 2 within quotation marks."""
-    line: npt.NDArray[np.int32]
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _is_letter(byte: int) -> bool:  # pragma: no cover - compiled
-    return byte >= 128 or 97 <= byte <= 122 or 65 <= byte <= 90 or 48 <= byte <= 57
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _mark_size(data: Any, at: int, end: int) -> int:  # pragma: no cover - compiled
-    """Return the bytes of a sign of the general, the CJK or the full-width punctuation, or 0.
-
-    They are U+2000 to U+206F, U+3000 to U+303F less the letters U+3005 to U+3007, and U+FF00 to U+FF0F.
-    """
-    if at + 2 < end and data[at] >= 0xE2:
-        second, third = data[at + 1], data[at + 2]
-        if data[at] == 0xE2 and (second == 0x80 or second == 0x81):
-            return 3
-        if data[at] == 0xE3 and second == 0x80 and not 0x85 <= third <= 0x87:
-            return 3
-        if data[at] == 0xEF and second == 0xBC and third < 0x90:
-            return 3
-    if data[at] == 0xC2 and at + 1 < end and data[at + 1] < 0xBF:
-        return 2
-    return 0
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _is_capital(data: Any, at: int, end: int) -> bool:  # pragma: no cover - compiled
-    """Return whether a word begins with a capital; digits and letters without case are none."""
-    byte = np.int64(data[at])
-    if byte < 128:
-        return 65 <= byte <= 90
-    if byte < 0xE0 and at + 1 < end:
-        return _IS_CAPITAL[(byte & 0x1F) << 6 | (np.int64(data[at + 1]) & 0x3F)]
-    if byte == 0xE1 and at + 2 < end:
-        return _IS_CAPITAL[0x1000 | (np.int64(data[at + 1]) & 0x3F) << 6 | (np.int64(data[at + 2]) & 0x3F)]
-    return False
-
-
-@njit(cache=True, nogil=True)
-def split_words(data: Any, begin: int, end: int, words: WrittenWords) -> int:  # pragma: no cover - compiled
-    """Cut a text into words; return how many there are."""
-    count, at, line = 0, begin, 0
-    inside, quoted, gap, breaks, comma = 0, False, 0, True, False
-    while at < end and count < len(words.hash):
-        byte = data[at]
-        size = _mark_size(data, at, end) if byte >= 128 else 0
-        if size == 0 and _is_letter(byte):
-            first, hashed = at, SEED
-            while at < end and _is_letter(data[at]) and not (data[at] >= 128 and _mark_size(data, at, end)):
-                lower = data[at] + 32 if 65 <= data[at] <= 90 else data[at]
-                hashed = (hashed ^ np.uint64(lower)) * _PRIME
-                at += 1
-            words.hash[count] = hashed | np.uint64(1)
-            words.begin[count], words.end[count] = first, at
-            words.capital[count] = _is_capital(data, first, at)
-            words.joined[count] = 0 if breaks or gap > _MAX_GAP else 1 if comma else 2
-            words.depth[count] = 1 if inside > 0 else 2 if quoted else 0
-            words.line[count] = line
-            count += 1
-            gap, breaks, comma = 0, False, False
-            continue
-        is_wide = size == 3 and byte == 0xEF
-        if byte == 40 or (is_wide and data[at + 2] == 0x88):
-            inside, breaks = inside + 1, True
-        elif byte == 41 or (is_wide and data[at + 2] == 0x89):
-            inside, breaks = max(0, inside - 1), True
-        elif byte == 34:
-            quoted, breaks = not quoted, True
-        elif byte == 10:
-            line, inside, quoted, breaks = line + 1, 0, False, True
-        elif byte == 44 or (byte == 46 and gap == 0 and count > 0 and at - words.begin[count - 1] > 1):
-            comma = True  # Or a full stop, unless it is that of an initial.
-        elif byte == 59 or byte == 58 or size == 3:
-            # Signs of the general punctuation are dashes and quotation marks; the apostrophe (U+2019) joins.
-            is_general = size == 3 and byte == 0xE2 and data[at + 1] == 0x80
-            breaks = breaks or not (is_general and data[at + 2] == 0x99)
-            if is_general and (data[at + 2] == 0x9C or data[at + 2] == 0x9D):
-                quoted = data[at + 2] == 0x9C
-        gap += 1
-        at += max(1, size)
-    return count
 
 
 @njit(cache=True, nogil=True)
@@ -199,35 +105,25 @@ def trie_step(node: Any, hashed: Any, capital: bool, is_first: bool) -> Any:  # 
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def find_slot(slots: Any, key: Any) -> int:  # pragma: no cover - compiled
-    """Return the slot of a key, or the empty one in which it belongs."""
-    # Hashes of short words differ in few bits: without mixing, they would be side by side.
-    mask = np.uint64(len(slots) - 1)
+def find_slot(slots: Any, mask: Any, key: Any) -> int:  # pragma: no cover - compiled
+    """Return the slot of a key, or the empty one in which it belongs; mask: the number of slots less one."""
     slot = ((key * _CAPITAL) >> np.uint64(36)) & mask
-    while slots[slot] != 0 and slots[slot] != key:
+    while slots[np.int64(slot)] != 0 and slots[np.int64(slot)] != key:
         slot = (slot + np.uint64(1)) & mask
     return np.int64(slot)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def may_contain(trie: NameTrie, node: Any) -> bool:  # pragma: no cover - compiled
-    """Return whether a trie may have a node; it does not where this is false."""
-    bit = (node >> np.uint64(36)) & np.uint64(64 * len(trie.filter) - 1)
-    return (trie.filter[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & np.uint64(1) != 0
+def may_contain(filters: Any, mask: Any, node: Any) -> bool:  # pragma: no cover - compiled
+    """Return whether a trie may have a node; it does not where this is false. mask: the bits of its filter less one."""
+    bit = (node >> np.uint64(36)) & mask
+    return (filters[np.int64(bit >> np.uint64(6))] >> (bit & np.uint64(63))) & np.uint64(1) != 0
 
 
-@njit(cache=True, nogil=True)
-def allocate_words(size: int) -> WrittenWords:  # pragma: no cover - compiled
-    """Return room for the words of a text."""
-    return WrittenWords(
-        np.empty(size, np.uint64),
-        np.empty(size, np.int64),
-        np.empty(size, np.int64),
-        np.empty(size, np.bool_),
-        np.empty(size, np.uint8),
-        np.empty(size, np.int8),
-        np.empty(size, np.int32),
-    )
+@njit(cache=True, nogil=True, forceinline=True)
+def trie_masks(trie: NameTrie) -> Any:  # pragma: no cover - compiled
+    """Return the number of slots, and of bits of the filter, less one each."""
+    return np.uint64(len(trie.slots) - 1), np.uint64(64 * len(trie.filter) - 1)
 
 
 @njit(cache=True, nogil=True)
@@ -240,13 +136,21 @@ def measure_names(
         blob, begin, end: the names
     """
     sizes, edges = np.zeros(len(begin), np.int32), np.zeros((len(begin), 2), np.uint64)
-    words = allocate_words(MAX_WORDS + 1)
+    text = np.empty(longest_text(begin, end, UNLIMITED) + MARGIN, np.uint8)
+    _measure(blob, begin, end, text, allocate_words(MAX_WORDS + 1), sizes, edges)
+    return sizes, edges
+
+
+@njit(cache=True, nogil=True)
+def _measure(
+    blob: Any, begin: Any, end: Any, text: Any, room: WrittenWords, sizes: Any, edges: Any
+) -> None:  # pragma: no cover - compiled
+    data, folded, words = borrow(blob), borrow(text), borrow_words(room)
     for name in range(len(begin)):
-        size = split_words(blob, begin[name], end[name], words)
+        size = split_words(data, begin[name], end[name], folded, words, MAX_WORDS + 1)
         if 0 < size <= MAX_WORDS:
             sizes[name] = size
             edges[name, 0], edges[name, 1] = words.hash[0], words.hash[size - 1]
-    return sizes, edges
 
 
 @njit(cache=True, nogil=True)
@@ -255,42 +159,61 @@ def add_titles(
     begin: npt.NDArray[np.int64],
     end: npt.NDArray[np.int64],
     trie: NameTrie,
+    first_words: WordRows,
 ) -> Any:  # pragma: no cover - compiled
-    """Add names to a trie that has room for them.
+    """Add names to a trie and to a table of words that have room for them.
 
     Parameters
         blob, begin, end: the names
         trie: empty, filled in
+        first_words: filled in
     Returns
         the number of each name (-1: it has no words, or too many), and how many distinct names there are
     """
-    count = 0
     numbers = np.full(len(begin), -1, np.int32)
-    words = allocate_words(MAX_WORDS + 1)
+    text = np.empty(longest_text(begin, end, UNLIMITED) + MARGIN, np.uint8)
+    return numbers, _add(blob, begin, end, text, allocate_words(MAX_WORDS + 1), trie, first_words, numbers)
+
+
+@njit(cache=True, nogil=True)
+def _add(
+    blob: Any,
+    begin: Any,
+    end: Any,
+    text: Any,
+    room: WrittenWords,
+    trie: NameTrie,
+    first_words: WordRows,
+    numbers: Any,
+) -> int:  # pragma: no cover - compiled
+    """Do what `add_titles` does; what is borrowed here is an argument, and so it lives."""
+    count = 0
+    data, folded, words = borrow(blob), borrow(text), borrow_words(room)
+    mask, filter_mask = trie_masks(trie)
     for name in range(len(begin)):
-        size = split_words(blob, begin[name], end[name], words)
+        size = split_words(data, begin[name], end[name], folded, words, MAX_WORDS + 1)
         if size == 0 or size > MAX_WORDS:
             continue
-        node, slot = SEED, 0
-        for word in range(size):
-            node = trie_step(node, words.hash[word], words.capital[word], word == 0)
-            slot = find_slot(trie.slots, node)
+        row = add_word(first_words, words.hash[0])
+        if size == 1:
+            if get_number(first_words.rows, row, ENTRY) < 0:
+                set_number(first_words.rows, row, ENTRY, count)
+                count += 1
+            numbers[name] = get_number(first_words.rows, row, ENTRY)
+            continue
+        add_following(first_words.rows, row, words.hash[1], words.capital[1])
+        node, slot = trie_step(SEED, words.hash[0], words.capital[0], True), 0
+        for word in range(1, size):
+            node = trie_step(node, words.hash[word], words.capital[word], False)
+            slot = find_slot(trie.slots, mask, node)
             trie.slots[slot] = node
-            bit = (node >> np.uint64(36)) & np.uint64(64 * len(trie.filter) - 1)
+            bit = (node >> np.uint64(36)) & filter_mask
             trie.filter[bit >> np.uint64(6)] |= np.uint64(1) << (bit & np.uint64(63))
         if trie.entry[slot] < 0:
             trie.entry[slot] = count
             count += 1
         numbers[name] = trie.entry[slot]
-    return numbers, count
-
-
-@njit(cache=True, nogil=True)
-def fill_word_set(hashes: npt.NDArray[np.uint64], known: WordSet) -> None:  # pragma: no cover - compiled
-    """Add distinct hashes to an empty set, each with its place as number."""
-    for number in range(len(hashes)):
-        slot = find_slot(known.slots, hashes[number])
-        known.slots[slot], known.number[slot] = hashes[number], number
+    return count
 
 
 @njit(cache=True, nogil=True)
@@ -336,6 +259,5 @@ def warm() -> None:
     for blob in (read_only, read_only.copy()):
         title_ends(blob, start)
         measure_names(blob, start[:-1], start[1:])
-        add_titles(blob, start[:-1], start[1:], trie)
+        add_titles(blob, start[:-1], start[1:], trie, make_rows(1))
         hash_names(blob, start, none, np.ones(1, np.int32), none)
-    fill_word_set(np.ones(1, np.uint64), WordSet(np.zeros(64, np.uint64), np.zeros(64, np.int32)))
