@@ -136,6 +136,34 @@ def test_a_text_is_the_sum_of_its_pieces(model: StaticModel) -> None:
         assert counts[0] == len(naive.words_of(text))
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_words_that_are_remembered_have_the_same_pieces(seed: int) -> None:
+    """Of long texts with many words, more than a memory has room for, and of words of every kind."""
+    model, chance = load_static_model(), random.Random(seed)
+    vocabulary, floats = vocabulary_of(model), floats_of(model)
+    words = ["".join(chance.choices("aeiourstln", k=chance.randrange(1, 24))) for _ in range(300)]
+    words += ["The", "the", "1984", "7", "mp3", "3D", "ÅNGSTRÖM", "caf\u00e9", "soft\u00adhyphen", "x\u00b2", "a" * 41]
+    text = "".join(chance.choice(words) + chance.choice((" ", " ", ", ", "-", "\u2014", "\u00a0")) for _ in range(900))
+    vector, counts = np.empty(model.width, np.float32), np.empty(3, np.int32)
+    passage_vectors.embed_text(model.table, np.frombuffer(text.encode(), np.uint8), vector, counts)
+    split = naive.words_of(text)
+    pieces = [naive.pieces_of_word(word, vocabulary) for word in split]
+    assert counts.tolist() == [len(split), sum(len(p) == 1 for p in pieces), sum(map(len, pieces))]
+    assert np.allclose(vector, naive.embed(split, vocabulary, floats), atol=1e-5)
+
+
+def test_a_table_may_read_ascii_in_its_own_way(model: StaticModel) -> None:
+    kinds = model.table.kinds.copy()
+    kinds[ord("B")], kinds[ord("-")] = word_pieces.SEPARATOR, word_pieces.DROPPED
+    kinds.flags.writeable = False
+    vectors = []
+    for table, text in ((model.table._replace(kinds=kinds), b"aBc a-b"), (model.table, b"a c ab")):
+        vector, counts = np.empty(16, np.float32), np.empty(3, np.int32)
+        passage_vectors.embed_text(table, np.frombuffer(text, np.uint8), vector, counts)
+        vectors.append((vector.tolist(), counts.tolist()))
+    assert vectors[0] == vectors[1]
+
+
 def test_documents_are_scored_by_their_best_passage() -> None:
     chance = np.random.default_rng(3)
     counts = chance.integers(0, 4, 30)

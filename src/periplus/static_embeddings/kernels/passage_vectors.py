@@ -10,6 +10,7 @@ import numpy as np
 
 from periplus.accel import njit
 from periplus.accel.pointers import borrow
+from periplus.static_embeddings.kernels.word_memory import allocate_memory, borrow_memory, find_short_word
 from periplus.static_embeddings.kernels.word_pieces import (
     MAX_WORD,
     PieceTable,
@@ -24,6 +25,9 @@ __all__ = ["TextCounts", "embed_documents", "embed_text", "score_documents", "wa
 
 _PIECES_AT_ONCE: Final = 128
 """Pieces that are found before their vectors are added."""
+_MEMORY: Final = 1 << 12
+"""Words whose pieces are remembered while documents are embedded: 128 KB. More of them took the cache from the vectors."""
+_QUERY_MEMORY: Final = 1 << 4
 
 
 class TextCounts(NamedTuple):
@@ -36,10 +40,11 @@ class TextCounts(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _allocate() -> Any:
-    """Return memory for reading words, and for the pieces that are added at once."""
+def _allocate(table: PieceTable, words: int) -> Any:
+    """Return memory for reading words, for the pieces that are added at once, and for the pieces of so many words."""
     pieces = np.zeros(_PIECES_AT_ONCE + MAX_WORD, np.int32)
-    return Scratch(np.zeros(MAX_WORD, np.uint8), pieces, np.zeros(2, np.int64))
+    scratch = Scratch(np.zeros(MAX_WORD, np.uint8), pieces, np.zeros(2, np.int64))
+    return scratch, allocate_memory(table, words)
 
 
 # Summation in any order is what allows vector instructions. There are no nans.
@@ -64,21 +69,26 @@ def _write_signs(total: Any, signs: Any, row: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _add_words(table: Any, data: Any, at: int, end: int, most: int, scratch: Any, total: Any, counts: Any) -> int:
+def _add_words(table: Any, data: Any, at: int, end: int, most: int, room: Any, total: Any, counts: Any) -> int:
     """Add the pieces of up to `most` words to a sum; count them, and return where to go on, -1 at the end."""
+    scratch, memory = room
     lookups, text = borrow_lookups(table), borrow(data)
     word, pieces, pending = borrow(scratch.word), borrow(scratch.pieces), borrow(scratch.pending)
+    memo = borrow_memory(memory, text, at, end)
     words = whole = used = sum_of_pieces = 0
     while words < most:
-        at, length = next_word(lookups, text, at, end, pending, word)
-        if not length:
-            at = -1
-            break
+        count = np.int64(-1)
+        if pending[0] >= pending[1]:
+            at, count = find_short_word(lookups, memo, at, word, pieces, used)
+        if count < 0:
+            at, length = next_word(lookups, text, at, end, pending, word)
+            if not length:
+                at = -1
+                break
+            count = find_pieces(lookups, word, length, pieces, used) if length > 0 else 0
         words += 1
-        if length > 0:
-            count = find_pieces(lookups, word, length, pieces, used)
-            whole += count == 1
-            used += count
+        whole += count == 1
+        used += count
         if used >= _PIECES_AT_ONCE:
             _add_rows(total, table.vectors, table.scales, scratch.pieces, used)
             sum_of_pieces += used
@@ -119,7 +129,8 @@ def embed_documents(
     -------
     The number of rows written.
     """
-    scratch = _allocate()
+    room = _allocate(table, _MEMORY)
+    scratch = room[0]
     width = table.vectors.shape[1]
     title, total = np.empty(width, np.float32), np.empty(width, np.float32)
     max_title, max_words, max_passages = limits
@@ -128,7 +139,7 @@ def embed_documents(
         counts[document, :] = 0
         title[:] = 0
         scratch.pending[:] = 0
-        _add_words(table, data, titles[document, 0], titles[document, 1], max_title, scratch, title, counts[document])
+        _add_words(table, data, titles[document, 0], titles[document, 1], max_title, room, title, counts[document])
         title_pieces = counts[document, 2]
         at, end = bodies[document, 0], bodies[document, 1]
         scratch.pending[:] = 0
@@ -138,7 +149,7 @@ def embed_documents(
                 break
             before = counts[document, 2]
             total[:] = title
-            at = _add_words(table, data, at, end, max_words, scratch, total, counts[document])
+            at = _add_words(table, data, at, end, max_words, room, total, counts[document])
             if counts[document, 2] > before or (number == 0 and title_pieces > 0):
                 _write_signs(total, signs, used)
                 used += 1
@@ -160,7 +171,7 @@ def embed_text(table: PieceTable, data: Any, out: Any, counts: Any) -> None:
     """
     counts[:] = 0
     out[:] = 0
-    _add_words(table, data, 0, len(data), len(data), _allocate(), out, counts)
+    _add_words(table, data, 0, len(data), len(data), _allocate(table, _QUERY_MEMORY), out, counts)
     length = np.sqrt((out * out).sum())
     if length > 0:
         out[:] = out / length
