@@ -91,7 +91,9 @@ def borrow_memory(memory: WordMemory, data: Any, begin: int, end: int) -> Any:
 def find_short_word(lookups: Any, memo: Any, at: int, word: Any, out: Any, used: int) -> tuple[int, int]:
     """Read the next word, if it is short and of ASCII letters or of digits, and write its pieces behind `used` others.
 
-    memo: from `borrow_memory`; word: room for its letters; lookups, out, used: as those of `find_pieces`. Return where to go on, and how many pieces the word has: -1 if the word is another or there is none.
+    memo: from `borrow_memory`; word: room for its letters; lookups, out, used: as those of `find_pieces`.
+
+    Return where to go on, and how many pieces the word has: -1 if the word is another or there is none.
     """
     text, rows, mask, begin, limit, is_end = memo
     while at < limit and text[at - begin] == 0:
