@@ -191,7 +191,7 @@ def write_blocked(
         postings, count: its postings, and how many there are
         encoding: BLOCKED or BITSET
         out, at: uint8 array, and where to write
-        groups, group: rows of the segment, and the number of the term's first, which are filled
+        groups, group: rows of the segment, three numbers each, and the number of the term's first, which are filled
     Returns
         the offset after the last byte, and how many headers there are
     """
@@ -201,13 +201,14 @@ def write_blocked(
     lengths = _write_headers(postings, blocks, low, high, out, headers)
     number = lengths - headers
     first = lengths + (number + 3) // 4
-    out[lengths:first] = 0
+    for length_byte in range(lengths, first):
+        out[length_byte] = 0
     at, i, last, block = first, np.uint64(0), -1, 0
     within_group = (1 << group_shift(encoding)) - 1
     for n in range(number):
         if n & within_group == 0:
-            row = group + (n >> group_shift(encoding))
-            groups[row, 0], groups[row, 1], groups[row, 2] = last + 1, at - first, postings.position[i]
+            row = 3 * (group + (n >> group_shift(encoding)))
+            groups[row], groups[row + 1], groups[row + 2] = last + 1, at - first, postings.position[i]
         step = np.int64(out[headers + n]) & 15
         if step == SKIP_STEP:
             last += SKIP_STEP
