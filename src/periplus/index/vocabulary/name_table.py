@@ -158,10 +158,8 @@ def _scan(
     counts = name_scan.MentionCounts(
         np.zeros(documents, np.int32),
         np.zeros(names, np.int32),
-        np.zeros(names, np.int32),
-        np.zeros(names, np.int32),
-        np.zeros(counted, np.int32),
-        np.zeros(counted, np.int32),
+        np.zeros(names, np.int64),
+        np.zeros(counted, np.int64),
         np.zeros(min(_MAX_HOST_COUNTERS, _slots_for(_HOST_COUNTERS // 2 * documents)), np.uint8),
     )
     order = np.argsort(titles.entry, kind="stable").astype(np.int64)
@@ -191,8 +189,8 @@ def _scan(
     counts.mentions[plain] = counts.others[titles.entry[plain]]
     return NameScan(
         counts.mentions,
-        counts.entries,
-        counts.words,
+        (counts.entries & name_scan.COUNT_MASK).astype(np.int32),
+        (counts.words & name_scan.COUNT_MASK).astype(np.int32),
         edges,
         np.concatenate([np.zeros(0, np.int32), *columns[0]]),
         np.concatenate([np.zeros(0, np.int32), *columns[1]]),

@@ -47,7 +47,7 @@ from periplus.index.vocabulary.kernels.written_words import (
     split_words,
 )
 
-__all__ = ["HOST_MENTIONS", "MentionCounts", "TitleLayout", "scan_bodies"]
+__all__ = ["COUNT_MASK", "HOST_MENTIONS", "MentionCounts", "TitleLayout", "scan_bodies"]
 
 _MAX_BODY_WORDS: Final = 1 << 15
 """Words of one body that are scanned."""
@@ -58,6 +58,9 @@ _MAX_SENSES: Final = 64
 """Pages of one name with a word in brackets whose mentions are counted."""
 HOST_MENTIONS: Final = 2
 """Documents of one host that count for a name."""
+_STAMP_SHIFT: Final = 32
+COUNT_MASK: Final = (1 << _STAMP_SHIFT) - 1
+"""Bits of a count of documents, below the number of the one that was counted last."""
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -68,13 +71,10 @@ class MentionCounts(NamedTuple):
     """By document with a word in brackets: how many documents of other names mention its title and have that word."""
     others: npt.NDArray[np.int32]
     """By name: how many documents of other names mention it."""
-    entries: npt.NDArray[np.int32]
-    """By name: how many documents mention it, its own included."""
-    entry_stamp: npt.NDArray[np.int32]
-    """The document, plus one, that was counted last."""
-    words: npt.NDArray[np.int32]
-    """By number of a word whose documents are counted: how many have it."""
-    word_stamp: npt.NDArray[np.int32]
+    entries: npt.NDArray[np.int64]
+    """By name: how many documents mention it, its own included, and above bit 32 the one counted last, plus one."""
+    words: npt.NDArray[np.int64]
+    """By number of a word whose documents are counted: the same."""
     by_host: npt.NDArray[np.uint8]
     """By hash of name and host: how many documents were counted. A power of two of them."""
 
@@ -168,9 +168,7 @@ def _scan_all(
         borrow(counts.mentions),
         borrow(counts.others),
         borrow(counts.entries),
-        borrow(counts.entry_stamp),
         borrow(counts.words),
-        borrow(counts.word_stamp),
         borrow(counts.by_host),
     )
     host_mask, row, found = np.uint64(len(counts.by_host) - 1), borrow(scratch[3]), 0
@@ -189,12 +187,10 @@ def _scan_all(
         word = 0
         while word < count:
             entry, end = match[word], match_end[word]
-            if entry >= 0 and tallies.entry_stamp[entry] != document + 1:
-                tallies.entry_stamp[entry] = document + 1
-                tallies.entries[entry] += 1
-                if entry != own and _count_host(tallies.by_host, host_mask, entry, layout.hosts[document]):
-                    tallies.others[entry] += 1
-                    _credit(entry, layout, tallies, document)
+            is_first = entry >= 0 and _count_document(tallies.entries, entry, document)
+            if is_first and entry != own and _count_host(tallies.by_host, host_mask, entry, layout.hosts[document]):
+                tallies.others[entry] += 1
+                _credit(entry, layout, tallies, document)
             if (
                 end < count
                 and words.depth[end] == 1
@@ -223,9 +219,17 @@ def _count_words(
     for word in range(count):
         if row_of[word] >= 0:
             which = get_number(rows, row_of[word], WORD)
-            if which >= 0 and tallies.word_stamp[which] != document + 1:
-                tallies.word_stamp[which] = document + 1
-                tallies.words[which] += 1
+            if which >= 0:
+                _count_document(tallies.words, which, document)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _count_document(counts: Any, at: int, document: int) -> bool:  # pragma: no cover - compiled
+    """Count a document, and return True, unless it is the one that was counted last."""
+    if counts[at] >> _STAMP_SHIFT == document + 1:
+        return False
+    counts[at] = (counts[at] & COUNT_MASK) + 1 | (np.int64(document + 1) << _STAMP_SHIFT)
+    return True
 
 
 @njit(cache=True, nogil=True)
@@ -283,7 +287,7 @@ def _credit(entry: int, titles: TitleLayout, counts: MentionCounts, document: in
     """Count a mention for pages of a title with a word in brackets: for those whose word the document has."""
     first = titles.sense_start[entry]
     for at in range(first, min(titles.sense_start[entry + 1], first + _MAX_SENSES)):
-        if counts.word_stamp[titles.sense[titles.sense_documents[at]]] == document + 1:
+        if counts.words[titles.sense[titles.sense_documents[at]]] >> _STAMP_SHIFT == document + 1:
             counts.mentions[titles.sense_documents[at]] += 1
 
 
@@ -291,8 +295,8 @@ def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     blob, one = np.frombuffer(b"ab (c)", np.uint8), np.zeros(1, np.int64)
     trie = NameTrie(np.zeros(64, np.uint64), np.full(64, -1, np.int32), np.zeros(4, np.uint64))
-    none = np.zeros(1, np.int32)
-    counts = MentionCounts(none, none, none, none, none, none, np.zeros(1, np.uint8))
+    none, wide = np.zeros(1, np.int32), np.zeros(1, np.int64)
+    counts = MentionCounts(none, none, wide, wide, np.zeros(1, np.uint8))
     spans = AliasSpans(np.zeros(4, np.int32), np.zeros(4, np.int32), np.zeros(4, np.uint8), one, one.copy())
     for titles in (blob, blob.copy()):
         minus = np.full(1, -1, np.int32)

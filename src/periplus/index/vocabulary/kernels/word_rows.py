@@ -40,7 +40,7 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT, _ONE, _BITS = np.uint64(36), np.uint64(1), np.uint64(63)
 _HALF, _LOWER_HALF = np.uint64(32), np.uint64(0xFFFFFFFF)
 _BIT_SHIFT, _WORD_SHIFT = np.uint64(58), np.uint64(6)
-_FILTER_BITS: Final = 8
+_FILTER_BITS: Final = 2
 """Bits of the filter for each row."""
 
 
