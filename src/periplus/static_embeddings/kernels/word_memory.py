@@ -82,7 +82,7 @@ def borrow_memory(memory: WordMemory, data: Any, begin: int, end: int) -> Any:
     data: UTF-8, borrowed.
     begin, end: where the text is in it.
     """
-    text, limit = borrow(memory.text), min(end, begin + len(memory.text) - _MARGIN)
+    text, limit = borrow(memory.text), max(begin, min(end, begin + len(memory.text) - _MARGIN))
     _fold(data, begin, limit - begin, text)
     return text, borrow(memory.rows), np.uint64(len(memory.rows) // _ROW - 1), begin, limit, limit == end
 

@@ -189,7 +189,7 @@ def split_words(
         text: room for the folded text, borrowed: `MARGIN` bytes more than it has
         words, most: receives the words, borrowed, and how many it has room for
     """
-    size = end - begin
+    size = max(0, end - begin)
     _fold(data, begin, size, text)
     count, at, line = 0, 0, 0
     inside, quoted, gap, breaks, comma = 0, False, 0, True, False
