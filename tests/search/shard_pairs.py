@@ -40,6 +40,8 @@ def build_both(
     broker = ShardedSearcher(group, own)
     assert whole._session is not None
     whole._session.suggester.ready()
+    for shard in shards:  # An only shard answers by itself, with spellings of its own.
+        shard._session().suggester.ready()
     broker.load_spelling()
     return whole, broker, group
 

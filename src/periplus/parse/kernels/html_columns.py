@@ -266,4 +266,4 @@ def warm() -> None:
     gather_values(state, 0, 4, 1, 1, 1, text, out)
     gather_rows(state, zeros[:0], 4, 1, 1, text, out)
     gather_page(state, zeros, 1, 1, text, zeros[:2], zeros[:2], out, zeros.copy())
-    list_kinds(state, out)
+    list_kinds(state, out[:8])
