@@ -41,7 +41,10 @@ class MergedDocuments(NamedTuple):
 
 
 def merge_documents(segments: Sequence[Segment], order_name: str) -> MergedDocuments:
-    """Return the live documents of all segments, in the order of this name: that which a build would give them."""
+    """Return the live documents of all segments, in the order of this name.
+
+    A build would give them the same order, but for documents of one static rank: those stay as they came.
+    """
     live = [np.flatnonzero(segment.is_live) for segment in segments]
     owners = np.repeat(np.arange(len(segments), dtype=np.int32), [len(numbers) for numbers in live])
     columns, shared = _merge_columns(segments, live)
