@@ -145,7 +145,7 @@ def test_parts_are_read_without_becoming_memory_of_the_process(tmp_path: Path) -
 
 
 def _open_files(path: Path) -> int:
-    """Give how many descriptors of a file this process has."""
+    """Return how many descriptors of a file this process has."""
     links = [Path("/proc/self/fd", name) for name in os.listdir("/proc/self/fd")]
     return sum(link.samefile(path) for link in links if link.exists())
 
