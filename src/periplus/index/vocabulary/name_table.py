@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.arrays import ArrayFile, write_arrays
+from periplus.index.builder.memory_trim import trim_heap
 from periplus.index.index_manifest import SEGMENT_FORMAT
 from periplus.index.kernels import forward_index
 from periplus.index.vocabulary.kernels import alias_scan, name_scan, name_words, word_rows
@@ -34,6 +35,8 @@ __all__ = ["write_names"]
 
 _BATCH_BYTES: Final = 1 << 22
 """Bytes of bodies that are scanned at a time."""
+_FREED_PER_TITLE: Final = 64
+"""Bytes that sorting the words of a title leaves, at least."""
 _MAX_BLOCK_BYTES: Final = 1 << 28
 _MAX_BODY: Final = 1 << 30
 _SPANS_PER_DOCUMENT: Final = 32
@@ -55,10 +58,13 @@ def write_names(folder: Path, max_body: int = _MAX_BODY) -> None:
     documents = len(columns["key"])
     titles = _read_titles(columns)
     tables, names = _tabulate_names(titles)
+    trim_heap(_FREED_PER_TITLE * documents)
     hosts = _capped_hosts(*(np.broadcast_to(columns[name], documents) for name in ("host", "flags")))
     scan = _scan(
         ArrayFile(folder / "text.arrays", "text", format=SEGMENT_FORMAT), titles, tables, names, hosts, max_body
     )
+    del tables  # The largest part of what the scan needs.
+    trim_heap(_FREED_PER_TITLE * documents)
     languages = np.broadcast_to(columns["language"], documents).astype(np.uint8)
     mentions = _without_stop_words(titles, scan.mentions, languages)
     scan = scan._replace(mentions=mentions)
@@ -179,7 +185,7 @@ def _scan(
             np.empty(most, np.int64),
         )
         used = name_scan.scan_bodies(data, bounds, first, tables.trie, tables.words, layout, counts, spans, max_body)
-        sizes_of = (spans.end - spans.begin)[:used]
+        sizes_of = spans.end[:used] - spans.begin[:used]  # Not a view of all, which would keep it.
         copied = forward_index.concatenate_texts(data, spans.begin[:used], sizes_of).tobytes()
         parts.append(
             (spans.entry[:used].copy(), spans.document[:used].copy(), spans.kind[:used].copy(), copied, sizes_of)
