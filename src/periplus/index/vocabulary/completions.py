@@ -33,6 +33,8 @@ LINK_TEXT_FLAG: Final = 1 << 30
 """Set in the source of a completion that is an anchor text of its document."""
 _MAX_BYTES: Final = 120
 """Length of a completion."""
+_CHUNK: Final = 1 << 16
+"""Texts that are hashed together."""
 _MAX_STARTS: Final = 4
 """A completion may begin at one of this many first words of a text."""
 _MAX_LINK_TEXTS: Final = 2
@@ -111,16 +113,24 @@ def completion_arrays(texts: CompletionTexts) -> dict[str, npt.NDArray[Any]]:
     table = WordTable()
     tokens = table.split(texts.texts, texts.bounds, np.zeros(len(texts.weights), np.uint8))
     words, start = _pack_words(table.words())
+    del table
     weights = texts.weights
     chosen = _select_best(tokens.words, tokens.lengths, weights)
-    in_chosen = np.repeat(np.isin(np.arange(len(weights)), chosen), tokens.lengths)
+    is_chosen = np.zeros(len(weights), np.bool_)
+    is_chosen[chosen] = True
     text, begins, starts, owners = kernel.build_texts(
-        words, start, tokens.words[in_chosen], tokens.lengths[chosen], _MAX_STARTS, _MAX_BYTES
+        words,
+        start,
+        tokens.words[np.repeat(is_chosen, tokens.lengths)],
+        tokens.lengths[chosen],
+        _MAX_STARTS,
+        _MAX_BYTES,
     )
     shares = np.where(starts == begins[owners], np.float32(1), np.float32(_INNER_START_FACTOR))
     entry_weights = _quantize(weights[chosen][owners] * shares)
-    del tokens, in_chosen, shares  # Sorting takes as much memory again.
-    order = sort_strings(text, starts.astype(np.int64), begins[owners + 1].astype(np.int64))
+    ends = begins[owners + 1]
+    del tokens, words, start, shares, owners  # Sorting takes as much memory again.
+    order = sort_strings(text, starts, ends)
     entry_weights = entry_weights[order]
     return {
         "complete_text": text,
@@ -144,17 +154,28 @@ def _select_best(
 ) -> npt.NDArray[np.int64]:
     """Return the texts to use: of those with the same words, the one of the highest weight; none without words."""
     ends = np.cumsum(lengths, dtype=np.int64)
+    key = np.empty(len(lengths), np.uint64)
+    for at in range(0, len(lengths), _CHUNK):
+        part = slice(at, at + _CHUNK)
+        begin = int(ends[at] - lengths[at])
+        key[part] = _hash_texts(tokens[begin : int(ends[part][-1])], lengths[part])
+    by_weight = np.argsort(-weights, kind="stable")
+    by_weight = by_weight[(lengths[by_weight] > 0) & (weights[by_weight] > 0)]
+    _, first = np.unique(key[by_weight], return_index=True)
+    return np.sort(by_weight[first])
+
+
+def _hash_texts(tokens: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32]) -> npt.NDArray[np.uint64]:
+    """Return a hash of the words of each text, in their order."""
+    ends = np.cumsum(lengths, dtype=np.int64)
     offset = np.arange(len(tokens)) - np.repeat(ends - lengths, lengths)
     by_offset = offset.astype(np.uint64) * np.uint64(2) + np.uint64(0x9E3779B97F4A7C15)
     mixed = (tokens.astype(np.uint64) + np.uint64(1)) * by_offset
     mixed ^= mixed >> np.uint64(31)
     mixed *= np.uint64(0xBF58476D1CE4E5B9)
     sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(mixed)))
-    key = sums[ends] - sums[ends - lengths]
-    by_weight = np.argsort(-weights, kind="stable")
-    by_weight = by_weight[(lengths[by_weight] > 0) & (weights[by_weight] > 0)]
-    _, first = np.unique(key[by_weight], return_index=True)
-    return np.sort(by_weight[first])
+    hashes: npt.NDArray[np.uint64] = sums[ends] - sums[ends - lengths]
+    return hashes
 
 
 def _quantize(weights: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
