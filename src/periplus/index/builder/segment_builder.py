@@ -1,6 +1,6 @@
 """Buffers the documents of a segment as they arrive, tokenized, until all are there and can be ordered.
 
-Words, columns and short strings stay in memory; tokens and texts are spooled to files when they are many. Nothing is
+Words and names of hosts stay in memory; tokens, texts and columns are spooled to files when they are many. Nothing is
 sorted or packed before the last document has arrived, so that each step is taken once, whatever the size.
 """
 
@@ -30,6 +30,9 @@ __all__ = ["BufferedDocuments", "SegmentBuilder", "TokenizedBatch", "tokenize_ba
 _SPILL_SHARE: Final = 8
 """Tokens, texts and media are each spooled to a file beyond this part of the memory of a build."""
 
+_COLUMN_SHARE: Final = 256
+"""Each column, and the URLs and titles, beyond this one: there are two dozen of them."""
+
 _TRIM_BYTES: Final = 8 << 20
 """Bytes of texts after which memory that batches left is given back."""
 
@@ -58,8 +61,20 @@ class TokenizedBatch(NamedTuple):
     """Objects of own fields, one after the other."""
 
 
+class _Column(NamedTuple):
+    """The values of one column, as they arrive."""
+
+    spool: Spool
+    type: np.dtype[Any]
+    shape: tuple[int, ...]
+    """Of the value of one document."""
+
+    def array(self) -> AnyArray:
+        return self.spool.array().view(self.type).reshape(-1, *self.shape)
+
+
 class BufferedDocuments(NamedTuple):
-    """All documents of a segment, in the order in which they arrived."""
+    """All documents of a segment, in the order in which they arrived; its arrays are read-only."""
 
     columns: Columns
     """A value for each document; `host` and `kind` are numbers in `hosts` and `kinds`."""
@@ -180,14 +195,14 @@ class SegmentBuilder:
         self.documents = 0
         self._untrimmed = 0
         self._term_of_word: list[npt.NDArray[np.int32]] = []
-        self._columns: dict[str, list[AnyArray]] = {}
+        self._columns: dict[str, _Column] = {}
         self._hosts: dict[str, int] = {}
         self._kinds: dict[str, int] = {}
-        self._urls, self._titles = bytearray(), bytearray()
-        max_bytes = settings.memory_mb * 1_000_000 // _SPILL_SHARE
-        self._tokens, self._data, self._media, self._signs, self._own_fields = self._spools = [
-            Spool(folder / f"{name}.part", max_bytes) for name in ("tokens", "data", "media", "signs", "own")
-        ]
+        self._spools: list[Spool] = []
+        self._tokens, self._data, self._media, self._signs, self._own_fields = (
+            self._spool(name, _SPILL_SHARE) for name in ("tokens", "data", "media", "signs", "own")
+        )
+        self._urls, self._titles = (self._spool(name, _COLUMN_SHARE) for name in ("urls", "titles"))
         with disk_errors(folder):
             folder.mkdir(parents=True)
 
@@ -197,6 +212,11 @@ class SegmentBuilder:
     def __exit__(self, *rest: object) -> None:
         for spool in self._spools:
             spool.__exit__(*rest)
+
+    def _spool(self, name: str, share: int) -> Spool:
+        spool = Spool(self.folder / f"{name}.part", self.settings.memory_mb * 1_000_000 // share)
+        self._spools.append(spool)
+        return spool
 
     def add_batch(self, batch: TokenizedBatch) -> None:
         """Add a batch, tokenized with the table of this builder or with one of its own."""
@@ -208,34 +228,37 @@ class SegmentBuilder:
         self._media.add(b"".join(batch.media))
         self._signs.add(batch.signs.reshape(-1).data)
         self._own_fields.add(batch.own_fields)
-        self._urls += batch.urls
-        self._titles += batch.titles
+        self._urls.add(batch.urls)
+        self._titles.add(batch.titles)
         columns = batch.columns | {
             "host": _number_names(batch.hosts, self._hosts),
             "kind": _number_names(batch.kinds, self._kinds),
         }
         for name, column in columns.items():
-            self._columns.setdefault(name, []).append(column)
+            self._add_column(name, column)
         self.documents += len(columns["key"])
         self._untrimmed += len(batch.data)
         if self._untrimmed > _TRIM_BYTES:
             self._untrimmed = 0
             trim_heap()
 
+    def _add_column(self, name: str, column: AnyArray) -> None:
+        if name not in self._columns:
+            self._columns[name] = _Column(self._spool(name, _COLUMN_SHARE), column.dtype, column.shape[1:])
+        self._columns[name].spool.add(np.ascontiguousarray(column).reshape(-1).view(np.uint8).data)
+
     def buffered(self) -> BufferedDocuments:
         """Return all documents, to which none can be added; their arrays are valid until the builder is closed."""
         self.words.complete()
         self.terms.complete()
-        columns: Columns = {}
-        for name in list(self._columns):
-            columns[name] = np.concatenate(self._columns.pop(name))
+        columns: Columns = {name: column.array() for name, column in self._columns.items()}
         signs = self._signs.array().reshape(-1, load_static_model().width // 8)
         return BufferedDocuments(
             columns,
             list(self._hosts),
             list(self._kinds),
-            np.frombuffer(self._urls, np.uint8),
-            np.frombuffer(self._titles, np.uint8),
+            self._urls.array(),
+            self._titles.array(),
             self._tokens.array().view(np.int32),
             self._data.array(),
             self._media.array(),
@@ -250,7 +273,6 @@ class SegmentBuilder:
 
     def release_documents(self) -> None:
         """Forget all documents, which must not be used any more."""
-        self._urls, self._titles = bytearray(), bytearray()
         self._columns.clear()
         self._hosts.clear()
         self.__exit__()
