@@ -26,6 +26,8 @@ _MAX_RATIO: Final = 64.0
 _REFERENCE_WORDS: Final = 100.0
 _MIN_WORDS: Final = 16.0
 _MAX_WORDS: Final = 256.0
+_CHUNK: Final = 1 << 16
+"""Documents whose weights are computed together."""
 _FEW_DOCUMENTS: Final = 64
 """A collection of so many documents follows its lengths half: those of a few pages say little of the collection."""
 
@@ -56,9 +58,12 @@ def scale_fields(
     if means.documents:
         weight *= _length_factors(means, settings)
     mean = np.maximum(means.mean, 1e-9) if means.documents else np.ones(len(weight))
-    substance = np.minimum(1.0, lengths[:, Field.BODY : Field.BODY + 1] / _THIN_PAGE_WORDS)
-    share = settings.thin_page_weight + (1 - settings.thin_page_weight) * substance
-    scale: npt.NDArray[np.float32] = (share * weight / (1 - b + b * lengths / mean)).astype(np.float32)
+    scale = np.empty(lengths.shape, np.float32)
+    for at in range(0, len(lengths), _CHUNK):
+        part = lengths[at : at + _CHUNK]
+        substance = np.minimum(1.0, part[:, Field.BODY : Field.BODY + 1] / _THIN_PAGE_WORDS)
+        share = settings.thin_page_weight + (1 - settings.thin_page_weight) * substance
+        scale[at : at + _CHUNK] = share * weight / (1 - b + b * part / mean)
     return scale
 
 

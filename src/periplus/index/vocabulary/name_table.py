@@ -25,7 +25,7 @@ from periplus.index.index_manifest import SEGMENT_FORMAT
 from periplus.index.kernels import forward_index
 from periplus.index.vocabulary.kernels import alias_scan, name_scan, name_words, word_rows
 from periplus.index.vocabulary.name_aliases import alias_names
-from periplus.index.vocabulary.name_columns import NameScan, Numbers, SegmentNames, SegmentTitles, name_keys
+from periplus.index.vocabulary.name_columns import NameKeys, NameScan, Numbers, SegmentNames, SegmentTitles, name_keys
 from periplus.index.vocabulary.name_lookup import NAME_BASE, NAME_PART, NAME_STEM, NAME_TITLE
 from periplus.records import PageFlag
 from periplus.store import decompress
@@ -37,6 +37,8 @@ _BATCH_BYTES: Final = 1 << 22
 """Bytes of bodies that are scanned at a time."""
 _FREED_PER_TITLE: Final = 64
 """Bytes that sorting the words of a title leaves, at least."""
+_TITLES_AT_ONCE: Final = 1 << 18
+"""Titles whose words are in memory together."""
 _MAX_BLOCK_BYTES: Final = 1 << 28
 _MAX_BODY: Final = 1 << 30
 _SPANS_PER_DOCUMENT: Final = 32
@@ -253,13 +255,8 @@ def _title_names(
         bracketed[entry[titles.inner < titles.start[1:]]] = True
         total = np.maximum(total, np.where(bracketed, scan.entries + 1.0, 0))
     share = np.where(titles.entry >= 0, worth / np.maximum(1.0, total[entry]), 1.0).astype(np.float32)
-    bounds = titles.start.astype(np.int64)
-    full = name_keys(titles.blob.tobytes(), bounds, languages).words
+    full, base = _title_keys(titles, languages)
     full[titles.end == titles.start[:-1]] = 0  # A URL that stands for a title is no name.
-    sizes = titles.end - titles.start[:-1]
-    base_data = forward_index.concatenate_texts(titles.blob, titles.start[:-1], sizes).tobytes()
-    base_bounds = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
-    base = name_keys(base_data, base_bounds, languages, stems=True)
     seen: list[npt.NDArray[np.uint64]] = []
     for keys, kind in (
         (full, NAME_TITLE),
@@ -273,6 +270,20 @@ def _title_names(
             new &= keys != other
         seen.append(keys)
         yield SegmentNames(keys[new], documents[new], np.full(int(new.sum()), kind, np.uint8), share[new])
+
+
+def _title_keys(titles: SegmentTitles, languages: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.uint64], NameKeys]:
+    """Return the keys of whole titles, and those of titles without what is in brackets."""
+    begin, full, base = titles.start[:-1], list[npt.NDArray[np.uint64]](), list[NameKeys]()
+    for at in range(0, max(1, len(begin)), _TITLES_AT_ONCE):
+        part = slice(at, at + _TITLES_AT_ONCE)
+        whole, bare = (
+            (forward_index.concatenate_texts(titles.blob, begin[part], sizes).tobytes(), np.append(0, np.cumsum(sizes)))
+            for sizes in (titles.start[1:][part] - begin[part], titles.end[part] - begin[part])
+        )
+        full.append(name_keys(*whole, languages[part]).words)
+        base.append(name_keys(*bare, languages[part], stems=True))
+    return np.concatenate(full), NameKeys(*map(np.concatenate, zip(*base, strict=True)))
 
 
 def _part_names(titles: SegmentTitles, scan: NameScan, languages: npt.NDArray[np.uint8]) -> SegmentNames:
