@@ -27,7 +27,7 @@ from periplus.typed_decoding import parse_msgpack
 
 __all__ = ["BufferedDocuments", "SegmentBuilder", "TokenizedBatch", "tokenize_batch"]
 
-_SPILL_SHARE: Final = 8
+_SPILL_SHARE: Final = 32
 """Tokens, texts and media are each spooled to a file beyond this part of the memory of a build."""
 
 _COLUMN_SHARE: Final = 256
