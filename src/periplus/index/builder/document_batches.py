@@ -25,8 +25,8 @@ __all__ = [
 
 _PROGRESS_INTERVAL: Final = 500
 """Records between two reports of progress."""
-_DOCUMENT_OVERHEAD: Final = 150
-"""Bytes that a document counts besides its text: many short pages fill memory too."""
+_DOCUMENT_OVERHEAD: Final = 600
+"""Bytes that a document counts besides its text: as objects, short pages take more memory than their text."""
 
 Progress = Callable[[str, int, int], None]
 

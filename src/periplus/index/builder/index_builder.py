@@ -18,6 +18,7 @@ import numpy.typing as npt
 from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile, NothingHere
 from periplus.files import lock_folder
+from periplus.index.builder.deleted_documents import find_deleted, read_keys
 from periplus.index.builder.document_batches import (
     DocumentBatcher,
     DocumentSignals,
@@ -51,9 +52,7 @@ from periplus.text import WordTable
 __all__ = [
     "BuildSummary",
     "build_index",
-    "find_deleted",
     "max_batch_bytes",
-    "read_keys",
     "remove_unreferenced",
     "write_segments",
 ]
@@ -264,31 +263,6 @@ def _read_columns(folder: Path, manifest: Manifest | None) -> Iterator[ArrayFile
     """Yield the columns of each segment of a generation."""
     for entry in manifest.segments if manifest else ():
         yield ArrayFile(folder / entry.name / "documents.arrays", "documents")
-
-
-def read_keys(folder: Path, name: str) -> npt.NDArray[np.uint64]:
-    """Return the key of each document of a segment."""
-    keys: npt.NDArray[np.uint64] = ArrayFile(folder / name / "documents.arrays", "documents")["key"]
-    return keys
-
-
-def find_deleted(
-    folder: Path, entries: Sequence[SegmentEntry], before: Sequence[Numbers], withdrawn: Iterable[int] = ()
-) -> list[Numbers]:
-    """Return the deleted documents of each segment: those `before`, those in a later segment, the withdrawn."""
-    keys = [read_keys(folder, entry.name) for entry in entries]
-    deleted = [*before, *(np.zeros(0, np.int64) for _ in range(len(entries) - len(before)))]
-    if not keys:
-        return deleted
-    withdrawn_keys = np.array(sorted(withdrawn), np.uint64)
-    owner = np.repeat(np.arange(len(keys)), [len(k) for k in keys])
-    numbers = np.concatenate([np.arange(len(k), dtype=np.int64) for k in keys])
-    all_keys = np.concatenate(keys)
-    order = np.lexsort((owner, all_keys))
-    replaced = np.zeros(len(all_keys), np.bool_)
-    replaced[order[:-1]] = all_keys[order[:-1]] == all_keys[order[1:]]
-    replaced |= np.isin(all_keys, withdrawn_keys)
-    return [np.union1d(d, numbers[replaced & (owner == number)]) for number, d in enumerate(deleted)]
 
 
 def remove_unreferenced(folder: Path, manifest: Manifest) -> None:

@@ -180,7 +180,7 @@ def _write_postings(
 def _tokens_at_once(builder: SegmentBuilder) -> int:
     """Return how many tokens may be sorted at a time, besides what each document takes."""
     memory = builder.settings.memory_mb * 1_000_000
-    return max(memory // 4, memory - builder.documents * BYTES_PER_DOCUMENT) // _BYTES_PER_TOKEN
+    return max(memory // 8, memory - builder.documents * BYTES_PER_DOCUMENT) // _BYTES_PER_TOKEN
 
 
 def _write_columns(folder: Path, documents: BufferedDocuments, columns: Columns, rows: Numbers, order: str) -> None:

@@ -23,6 +23,7 @@ from periplus.errors import NothingHere
 from periplus.files import lock_folder
 from periplus.hashing import fingerprint_text
 from periplus.health import part
+from periplus.index.builder.deleted_documents import find_deleted
 from periplus.index.builder.document_batches import (
     DocumentBatcher,
     DocumentSignals,
@@ -33,7 +34,7 @@ from periplus.index.builder.document_batches import (
     withdraws_document,
 )
 from periplus.index.builder.feed_dates import FeedDates, feed_log_path
-from periplus.index.builder.index_builder import find_deleted, max_batch_bytes, remove_unreferenced, write_segments
+from periplus.index.builder.index_builder import max_batch_bytes, remove_unreferenced, write_segments
 from periplus.index.builder.segment_finisher import write_segment
 from periplus.index.builder.site_blocks import SiteBlocks
 from periplus.index.collection.build_statistics import BuildStatistics, store_build_statistics

@@ -13,9 +13,10 @@ import numpy.typing as npt
 from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile, DataError, PeriplusError
 from periplus.files import disk_errors, lock_folder, sync_folder
+from periplus.index.builder.deleted_documents import find_deleted
 from periplus.index.builder.document_batches import DocumentBatcher, DocumentSignals, NullDocumentSignals, Progress
 from periplus.index.builder.feed_dates import FeedDates, feed_log_path
-from periplus.index.builder.index_builder import find_deleted, max_batch_bytes, remove_unreferenced, write_segments
+from periplus.index.builder.index_builder import max_batch_bytes, remove_unreferenced, write_segments
 from periplus.index.builder.site_blocks import SiteBlocks
 from periplus.index.index_manifest import (
     FORMAT,

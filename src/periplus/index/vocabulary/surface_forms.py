@@ -109,8 +109,11 @@ def _count_pairs(
     table = kernel.PairTable(np.zeros(slots, np.uint32), np.zeros(slots, np.int32), np.empty(slots, np.int32))
     fields = texts.lengths.shape[1]
     kernel.count_pairs(tokens, lengths, fields, np.where(spellable, hashes, np.uint64(0)), table)
+    del tokens, lengths
     used = table.key != 0
-    keys, counts = _best_pairs(table.key[used], table.count[used])
+    keys, counts = table.key[used], table.count[used]
+    del table, used
+    keys, counts = _best_pairs(keys, counts)
     return keys, counts, -(-len(texts.begin) // distinct_keys)
 
 
