@@ -49,13 +49,7 @@ from periplus.index.index_manifest import (
     read_manifest,
     remove_replaced,
 )
-from periplus.index.live.late_dates import (
-    NO_LATE_NEWS,
-    LateNews,
-    find_late_news,
-    read_late_news,
-    write_late_news,
-)
+from periplus.index.live.late_dates import NO_LATE_NEWS, LateNews, find_late_news, read_late_news, write_late_news
 from periplus.index.live.live_journal import Journal, JournalEntry, journal_path
 from periplus.index.live.live_segment import LiveSegment, changes_since, find_unchanged, identify_in_index, open_sites
 from periplus.index.live.merge_timing import MergeKind, MergeStopped, MergeTiming, choose_segments, stop_check
