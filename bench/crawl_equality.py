@@ -3,10 +3,10 @@
 .venv/bin/python bench/crawl_equality.py --write FILE     # with the code as it was
 .venv/bin/python bench/crawl_equality.py --against FILE   # with the code as it is
 
-The fake web and the web of traps answer in the process, one request at a time, and time passes only with them: so two
-runs of equal code request the same URLs in the same order. A line for each fetch says what was stored of it (outcome,
-digests, duplicates, a digest of the page and of its links), and the last lines say what is left: seen and waiting
-URLs, held-back regions, cuts. Ends with 1 if a line differs. `--pages` bounds each crawl.
+The fake web and the web of traps answer in the process, one request at a time or `--turn` of them, and time passes only
+with them: so two runs of equal code request the same URLs in the same order. A line for each fetch says what was stored
+of it (outcome, digests, duplicates, a digest of the page and of its links), and the last lines say what is left: seen
+and waiting URLs, held-back regions, cuts. Ends with 1 if a line differs. `--pages` bounds each crawl.
 """
 
 import argparse
@@ -34,10 +34,10 @@ _OUTCOMES = {3: Outcome.REDIRECT, 4: Outcome.GONE, 5: Outcome.SERVER_ERROR}
 
 
 class DirectFetcher:
-    """A fetcher that asks a web in the process, one request at a time."""
+    """A fetcher that asks a web in the process, for so many requests in each turn of the crawl."""
 
-    def __init__(self, web: Any) -> None:
-        self._web = web
+    def __init__(self, web: Any, turn: int = 1) -> None:
+        self._web, self._turn = web, turn
         self._waiting: list[FetchRequest] = []
         self.answered = 0
 
@@ -50,26 +50,28 @@ class DirectFetcher:
         self._waiting.append(request)
 
     def poll(self, timeout: float) -> list[FetchResult]:
-        """Answer the oldest request."""
+        """Answer the oldest requests."""
+        self.answered += not self._waiting
+        asked, self._waiting = self._waiting[: self._turn], self._waiting[self._turn :]
+        return [self._answer(request) for request in asked]
+
+    def _answer(self, request: FetchRequest) -> FetchResult:
         self.answered += 1
-        if not self._waiting:
-            return []
-        request = self._waiting.pop(0)
         address = request.address
         answer = self._web.response(address.host, address.path, {})
         headers = tuple((name.lower(), value) for name, value in answer.headers)
         outcome = _OUTCOMES.get(answer.status // 100, Outcome.OK)
         result = FetchResult(request, outcome, self.now(), answer.status, headers, answer.body, _SECONDS)
         location = dict(headers).get("location", "") if outcome is Outcome.REDIRECT else ""
-        return [msgspec.structs.replace(result, location=location)]
+        return msgspec.structs.replace(result, location=location)
 
     def busy(self) -> int:
         """Return the number of requests that wait."""
         return len(self._waiting)
 
     def is_full(self) -> bool:
-        """Return whether one waits."""
-        return bool(self._waiting)
+        """Return whether enough wait for a turn."""
+        return len(self._waiting) >= self._turn
 
     def under_way(self) -> tuple[()]:
         """Return nothing: no request takes time."""
@@ -86,9 +88,9 @@ class DirectFetcher:
         """Close nothing."""
 
 
-def crawl(web: Any, pages: int, folder: Path) -> Iterator[str]:
+def crawl(web: Any, pages: int, folder: Path, turn: int = 1) -> Iterator[str]:
     """Crawl a web; yield the lines that say what came of it."""
-    fetcher = DirectFetcher(web)
+    fetcher = DirectFetcher(web, turn)
     opened, clock, sleep = crawler.open_fetcher, Crawler._now, crawler.time.sleep
     settings = Settings(
         fetch=FetchSettings(allow=("127.0.0.0/8",)),
@@ -128,12 +130,13 @@ def main() -> int:
     parser.add_argument("--write", type=Path)
     parser.add_argument("--against", type=Path)
     parser.add_argument("--pages", type=int, default=3_000)
+    parser.add_argument("--turn", type=int, default=1, help="requests that are answered together")
     asked = parser.parse_args()
     lines: list[str] = []
     plan = FakeWebPlan(seed=7, hosts=30, pages=1_500)
     for name, web in (("fake web", FakeWeb(plan)), ("traps", TrapWeb(1, 200))):
         with tempfile.TemporaryDirectory() as folder:
-            found = list(crawl(web, asked.pages, Path(folder) / "data"))
+            found = list(crawl(web, asked.pages, Path(folder) / "data", asked.turn))
         print(f"{name}: {len(found):,} lines")
         lines += [f"{name}: {line}" for line in found]
     if asked.write:

@@ -43,16 +43,16 @@ class StageTimer:
 
 def time_stages() -> StageTimer:
     """Put timers around the stages of the crawl in this process."""
-    from periplus.crawl import fetch_records
+    from periplus.crawl import fetch_processing, fetch_records
     from periplus.crawl.crawl_state import CrawlState
     from periplus.crawl.crawler import Crawler
+    from periplus.crawl.documents import parsing_ahead
     from periplus.crawl.documents.document_parser import DocumentParser
     from periplus.crawl.inspection.crawl_log import CrawlLog
     from periplus.crawl.outlinks import OutlinkExtractor
     from periplus.crawl.regions.regions import RegionTable
     from periplus.fetch import Fetcher
     from periplus.frontier import Frontier
-    from periplus.parse import page_description
     from periplus.parse.html import html_parser
     from periplus.store import PageStore
 
@@ -61,14 +61,12 @@ def time_stages() -> StageTimer:
         (Fetcher, "poll", "fetch"),
         (Fetcher, "start", "fetch"),
         (fetch_records, "parse", "parse: type, charset"),
-        (html_parser, "parse_markup", "parse: markup, text"),
-        (html_parser, "_read_links", "parse: links"),
-        (html_parser, "describe_html", "parse: description"),
-        (page_description, "_main_spans", "parse: main content"),
-        (page_description, "find_flags", "parse: flags"),
-        (page_description, "extract_structured_data", "parse: facts, media"),
+        (fetch_processing, "is_html", "parse: type, charset"),
+        (html_parser, "decode_to_utf8", "parse: type, charset"),
         (fetch_records, "fingerprint", "duplicates"),
         (fetch_records, "page_hash", "duplicates"),
+        (parsing_ahead, "fingerprint", "duplicates"),
+        (parsing_ahead, "page_hash", "duplicates"),
         (DocumentParser, "submit", "parse: type, charset"),
         (OutlinkExtractor, "extract", "outlinks"),
         (RegionTable, "learn", "regions"),
@@ -87,4 +85,10 @@ def time_stages() -> StageTimer:
     ]
     for owner, name, stage in places:
         timer.wrap(owner, name, stage)
+    names = ("markup, text", "titles", "links", "main content", "facts, media", "flags", "page")
+    for number, (function, stage) in enumerate(zip(html_parser.STAGES, names, strict=True)):
+        timer.wrap(html_parser, function.__name__, f"parse: {stage}")
+        stages = list(html_parser.STAGES)
+        stages[number] = getattr(html_parser, function.__name__)
+        html_parser.STAGES = tuple(stages)  # type: ignore[misc]
     return timer

@@ -31,7 +31,7 @@ from periplus.crawl.sharding.topology import shard_dir
 from periplus.errors import BadInput, BadUrl, DiskFailed
 from periplus.files import lock_folder, open_data_folder
 from periplus.parse import is_supported
-from periplus.records import Address, FetchRequest
+from periplus.records import Address
 from periplus.settings import Settings
 from periplus.store import PageStore, shard_folder
 
@@ -171,9 +171,7 @@ class Crawler:
         self._requests.robots.start_queued(now, self._paused or self._stops > 0)
         self._requests.robots.expire(now)
         self._start(now)
-        requests: list[FetchRequest] = []
-        for result in self._fetcher.poll(self._wait(now)):
-            requests += self._requests.receive(result)
+        requests = self._requests.receive_all(self._fetcher.poll(self._wait(now)))
         for document in self._documents.poll():
             requests += self._requests.finish_page(document.result, document.as_list, document.parsed)
         for result in self._renderer.poll(self._now()):

@@ -1,12 +1,14 @@
 """What happens to one request: started, answered, parsed, its record stored, its links returned."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Final
 
 import msgspec
 
 from periplus.crawl.crawl_state import CrawlState
 from periplus.crawl.crawl_statistics import RateMeter
 from periplus.crawl.documents.document_parser import INTERRUPTED, DocumentParser
+from periplus.crawl.documents.parsing_ahead import PageAhead, batches_of, parse_ahead
 from periplus.crawl.fetch_records import make_failure_record, make_page_record
 from periplus.crawl.inspection.crawl_log import CrawlLog
 from periplus.crawl.policies.profanity import ProfanityFilter
@@ -15,12 +17,14 @@ from periplus.crawl.robots_cache import robots_path
 from periplus.crawl.sharding.robots_exchange import RobotsExchange
 from periplus.crawl.sharding.shard import Shard
 from periplus.fetch import Fetcher
-from periplus.parse import ParsedDocument
+from periplus.parse import ParsedDocument, is_html
 from periplus.records import FetchRecord, FetchRequest, FetchResult, Outcome
 from periplus.settings import Settings
 from periplus.store import PageStore
 
 __all__ = ["FetchObserver", "FetchProcessor"]
+
+_WITH_PAGE: Final = (Outcome.OK, Outcome.TOO_LARGE)
 
 FetchObserver = Callable[[FetchRecord, FetchRecord | None, FetchResult | None], None]
 """observer(record, before, result): a fetch, what was stored of the page before if it is a revisit, the response."""
@@ -71,7 +75,32 @@ class FetchProcessor:
             headers = past.headers if past is not None and not self._renderer.wants(address.host) else ()
             self._fetcher.start(request, headers, as_list=address.key in state.outlinks.lists)
 
-    def receive(self, result: FetchResult) -> list[FetchRequest]:
+    def receive_all(self, results: Sequence[FetchResult]) -> list[FetchRequest]:
+        """Process the results of one turn in their order; return the requests that they lead to."""
+        requests: list[FetchRequest] = []
+        for batch in batches_of(results):
+            ahead = self._parse_ahead(batch) if len(batch) > 1 else {}
+            for result in batch:
+                requests += self.receive(result, ahead.get(id(result)))
+        return requests
+
+    def _parse_ahead(self, batch: Sequence[FetchResult]) -> dict[int, PageAhead]:
+        """Parse those of several results that will be parsed here unless they turn out to be duplicates."""
+        state, settings = self._state, self._settings
+        if self._renderer.busy():
+            return {}
+        pages = [
+            result
+            for result in batch
+            if result.outcome in _WITH_PAGE
+            and result.request.address.key not in state.outlinks.lists
+            and not self.robots.awaits(result)
+            and not self._renderer.wants(result.request.address.host)
+            and is_html(result)
+        ]
+        return parse_ahead(pages, settings.parse, settings.crawl.forms > 0, state.duplicates.urls)
+
+    def receive(self, result: FetchResult, ahead: PageAhead | None = None) -> list[FetchRequest]:
         """Process the result of one request; return the requests that it leads to."""
         state, request = self._state, result.request
         state.totals.answered += result.status > 0
@@ -87,11 +116,17 @@ class FetchProcessor:
         if result.outcome is not Outcome.OK and not (result.body and result.outcome is Outcome.TOO_LARGE):
             stored = result if result.outcome is Outcome.NOT_MODIFIED or self._settings.store.errors else None
             return self._finish(request, make_failure_record(request, result.outcome, result), stored, result.ip)
-        if self._renderer.submit(result, as_list, now) or self._documents.submit(result, as_list, state.duplicates):
+        if as_list:
+            ahead = None  # a page before it in this turn has said so
+        if self._renderer.submit(result, as_list, now):
             return []
-        return self.finish_page(result, as_list, None)
+        if ahead is None and self._documents.submit(result, as_list, state.duplicates):
+            return []
+        return self.finish_page(result, as_list, ahead)
 
-    def finish_page(self, result: FetchResult, as_list: bool, parsed: ParsedDocument | None) -> list[FetchRequest]:
+    def finish_page(
+        self, result: FetchResult, as_list: bool, parsed: ParsedDocument | PageAhead | None
+    ) -> list[FetchRequest]:
         """Store what was parsed, or is parsed now; return the requests that it leads to."""
         state, settings, request = self._state, self._settings, result.request
         record = make_page_record(result, settings.parse, state.duplicates, as_list, settings.crawl.forms > 0, parsed)

@@ -6,6 +6,7 @@ from datetime import UTC
 
 import msgspec
 
+from periplus.crawl.documents.parsing_ahead import PageAhead, parser_fault
 from periplus.crawl.policies.near_duplicates import NearDuplicateIndex, page_hash
 from periplus.crawl.policies.original_urls import OriginalUrls
 from periplus.errors import BadUrl
@@ -87,15 +88,16 @@ def make_page_record(
     duplicates: DuplicateTable,
     as_list: bool = False,
     forms: bool = False,
-    parsed: ParsedDocument | None = None,
+    parsed: ParsedDocument | PageAhead | None = None,
 ) -> FetchRecord:
     """Return the record of a successful fetch, with the page parsed from its body unless it is a duplicate.
 
     With `as_list` the body is parsed as a sitemap or feed; with `forms` the forms of the page are extracted too. What
-    another process has `parsed` is not parsed here.
+    another process has `parsed`, or what was parsed together with others, is not parsed here.
     """
     request = result.request
-    content = fingerprint(result.body) if result.body else 0
+    ahead = parsed if isinstance(parsed, PageAhead) else None
+    content = ahead.content if ahead is not None else fingerprint(result.body) if result.body else 0
     duplicate_of = "" if as_list or not content else duplicates.find_duplicate(content, request.address.url)
     page, outcome, fault = None, Outcome.OK, ""
     truncated = result.outcome is Outcome.TOO_LARGE
@@ -105,7 +107,10 @@ def make_page_record(
             outcome = Outcome.TOO_LARGE
         elif page is None:
             outcome = Outcome.PARSE_FAILED if fault else Outcome.WRONG_TYPE
-    simhash = page_hash(page) if page is not None and content else 0
+    if ahead is not None and page is not None:
+        simhash = ahead.simhash
+    else:
+        simhash = page_hash(page) if page is not None and content else 0
     return FetchRecord(
         url=request.address.url,
         key=request.address.key,
@@ -138,7 +143,7 @@ def _parse(result: FetchResult, settings: ParseSettings, as_list: bool, forms: b
             page = msgspec.structs.replace(page, forms=extract_forms(result))
     except Exception as error:
         # By contract a parser never raises; if one does, a single page must not end the crawl.
-        return None, f"the parser failed: {type(error).__name__}"
+        return None, parser_fault(error)
     return page, ""
 
 

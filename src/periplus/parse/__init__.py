@@ -5,6 +5,8 @@ Out: a `Page` (title, headings, emphasis, text, links, metadata, main content, f
 body. Nothing raises, and nothing takes more than about a second, whatever the bytes are.
 
     parse          parse a fetched body
+    is_html        whether a body is HTML that is parsed in this process
+    parse_html_each  parse several of these, stage by stage
     is_supported   whether a content type is worth fetching
     urls_of        the URLs of the links of a page
     main_text      the part of a page's text that is its main content
@@ -20,9 +22,10 @@ HTML is scanned in one pass by a kernel (`kernels.html`), in time linear in its 
 of the rows that the scan leaves.
 """
 
-from periplus.parse.dispatch import PARSERS, is_supported, needs_process, parse
+from periplus.parse.dispatch import PARSERS, is_html, is_supported, needs_process, parse
 from periplus.parse.formats.list_page import parse_list
 from periplus.parse.html.form_extraction import extract_forms
+from periplus.parse.html.html_parser import parse_html_each
 from periplus.parse.html.structured_text import TextBlock, structure_html, write_markdown
 from periplus.parse.link_survey import urls_of
 from periplus.parse.mime_sniffing import detect_content_type
@@ -38,10 +41,12 @@ __all__ = [
     "TextBlock",
     "detect_content_type",
     "extract_forms",
+    "is_html",
     "is_supported",
     "main_text",
     "needs_process",
     "parse",
+    "parse_html_each",
     "parse_list",
     "structure_html",
     "urls_of",

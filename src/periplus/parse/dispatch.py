@@ -23,7 +23,7 @@ from periplus.parse.robots_directives import header_directives
 from periplus.records import FetchResult, Page
 from periplus.settings import ParseSettings
 
-__all__ = ["PARSERS", "is_supported", "needs_process", "parse"]
+__all__ = ["PARSERS", "is_html", "is_supported", "needs_process", "parse"]
 
 Parser = Callable[[FetchResult, ParseSettings], Page | None]
 
@@ -76,6 +76,15 @@ def is_supported(content_type: str) -> bool:
     """Return whether a content type has a parser, or may have one because it carries no information."""
     kind = media_type_of(content_type)
     return kind in PARSERS or kind in UNTYPED
+
+
+def is_html(result: FetchResult) -> bool:
+    """Return whether a body is HTML of ordinary size, which `parse` reads in this process."""
+    body = result.body
+    if not body or len(body) > _MAX_IN_PROCESS:
+        return False
+    kind = detect_content_type(body, result.header("content-type"), result.request.address.path)
+    return PARSERS.get(kind) is parse_html
 
 
 def needs_process(result: FetchResult, as_list: bool = False) -> bool:

@@ -1,4 +1,4 @@
-"""What is derived from a page beyond its text: main content and preview, facts, media, service, flags."""
+"""What is derived from a page beyond its text: main content and preview, date, flags."""
 
 import re
 from collections.abc import Iterable
@@ -9,16 +9,14 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from periplus.parse.formats.service_description import service_kind
 from periplus.parse.html.flat_page import FlatPage
 from periplus.parse.html.kernels import text_blocks as kernel
 from periplus.parse.html.main_content import TAG_TABLES, find_main_blocks, scan_html_blocks
-from periplus.parse.html.structured_data import extract_structured_data
-from periplus.parse.page_flags import MarkupEvidence, find_flags
+from periplus.parse.page_flags import find_flags
 from periplus.parse.text_cleanup import one_line, parse_iso_date
 from periplus.records import LIST_KIND, Page
 
-__all__ = ["describe", "describe_html", "main_text"]
+__all__ = ["date_in_url", "describe", "find_main_spans", "main_text"]
 
 _MAX_PREVIEW: Final = 300
 
@@ -36,28 +34,7 @@ def describe(page: Page, domain: str) -> Page:
     )
 
 
-def describe_html(page: Page, flat: FlatPage, domain: str) -> Page:
-    """Return an HTML page with all that can be derived from its text and markup."""
-    spans, preview = _main_spans(page, flat)
-    data = extract_structured_data(flat, page.url)
-    data.add_linked_media(page.links)
-    evidence = MarkupEvidence(flat, data.is_free)
-    collector = find_flags(page.title, page.text, page.links, domain, evidence)
-    return msgspec.structs.replace(
-        page,
-        main=spans,
-        preview=preview or page.description,
-        author=page.author or data.author,
-        published=page.published or data.published or _date_in_url(page.url),
-        facts=page.facts + tuple(data.facts),
-        media=page.media + tuple(data.media.values()),
-        service=service_kind(page.title, page.text, page.links),
-        flags=page.flags | collector.flags,
-        reasons=tuple(collector.reasons),
-    )
-
-
-def _date_in_url(url: str) -> str:
+def date_in_url(url: str) -> str:
     """Return the date in a URL, as most blogs and newspapers write it, or ''."""
     match = _URL_DATE.search(url)
     return parse_iso_date(match[1]) if match else ""
@@ -69,20 +46,20 @@ def main_text(page: Page) -> str:
     return "\n".join(page.text[begin:end] for begin, end in spans) or page.text
 
 
-def _main_spans(page: Page, flat: FlatPage) -> tuple[tuple[int, ...], str]:
-    """Return begin and end in the text of each part of the main content, and a preview of it."""
+def find_main_spans(text: str, flat: FlatPage) -> tuple[tuple[int, ...], str]:
+    """Return begin and end in the text of each part of the main content of a scanned page, and a preview of it."""
     if not flat.is_reordered:
-        spans, pieces = flat.find_main_spans(TAG_TABLES, len(page.text))
+        spans, pieces = flat.find_main_spans(TAG_TABLES, len(text))
         first = pieces[: 2 * _MAX_PREVIEW].tolist()
-        return tuple(spans.tolist()), _preview(page.text, zip(first[::2], first[1::2], strict=True))
+        return tuple(spans.tolist()), _preview(text, zip(first[::2], first[1::2], strict=True))
     blocks = scan_html_blocks(flat.data)
     chosen = np.flatnonzero(find_main_blocks(blocks))
     begin, end = flat.text_spans(blocks.begin[chosen], blocks.end[chosen])
-    end = np.minimum(end, len(page.text))
+    end = np.minimum(end, len(text))
     is_shown = begin < end
     shown = list(zip(begin[is_shown].tolist(), end[is_shown].tolist(), strict=True))
     wanted = (blocks.kind[chosen][is_shown] != kernel.HEADING).tolist()
-    return _join_spans(shown), _preview(page.text, compress(shown, wanted))
+    return _join_spans(shown), _preview(text, compress(shown, wanted))
 
 
 def _join_spans(parts: list[tuple[int, int]]) -> tuple[int, ...]:

@@ -92,6 +92,11 @@ class RobotsExchange:
         self._remote.clear()
         self._queued.clear()
 
+    def awaits(self, result: FetchResult) -> bool:
+        """Return whether a result is a robots.txt that was requested here."""
+        number = id(result.request)
+        return number in self._local or number in self._foreign
+
     def pop_page(self, result: FetchResult) -> FetchRequest | None:
         """Return the page request that waited for this result, if it is a robots.txt."""
         return self._local.pop(id(result.request), None)

@@ -9,7 +9,8 @@ __all__ = ["ScanArrays", "borrow_arrays", "bytes_of_length", "return_arrays"]
 
 _MAX_BYTES: Final = 32 << 20
 """Arrays of larger pages are not kept."""
-_MAX_SPARE: Final = 2
+_MAX_SPARE_BYTES: Final = 128 << 20
+"""Of all arrays that are kept. Most of it is never written, and so takes no memory."""
 
 
 class ScanArrays:
@@ -22,24 +23,32 @@ class ScanArrays:
         self.out = np.empty(0, np.uint8)
         self.pieces = np.empty(0, np.uint8)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return self.state.nbytes + self.out.nbytes + self.pieces.nbytes
+
 
 def bytes_of_length(array: npt.NDArray[np.uint8], length: int) -> npt.NDArray[np.uint8]:
     """Return the array if it is long enough, otherwise a longer one."""
     return array if len(array) >= length else np.empty(length + length // 4, np.uint8)
 
 
-_spare: Final[list[ScanArrays]] = []
+_spare: Final[list[tuple[ScanArrays, int]]] = []
+"""Arrays, and the bytes of these and of all before them."""
 
 
 def borrow_arrays() -> ScanArrays:
     """Return arrays that nobody else uses until they are returned; it does no harm if they never are."""
     try:
-        return _spare.pop()
+        return _spare.pop()[0]
     except IndexError:
         return ScanArrays()
 
 
 def return_arrays(arrays: ScanArrays) -> None:
     """Return arrays to which there are no other references."""
-    if len(_spare) < _MAX_SPARE and arrays.state.nbytes + arrays.out.nbytes + arrays.pieces.nbytes <= _MAX_BYTES:
-        _spare.append(arrays)
+    size = arrays.nbytes
+    together = size + (_spare[-1][1] if _spare else 0)
+    if size <= _MAX_BYTES and together <= _MAX_SPARE_BYTES:
+        _spare.append((arrays, together))
