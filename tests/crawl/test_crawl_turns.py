@@ -124,6 +124,9 @@ def test_a_crawl_stores_what_it_stores_page_by_page(scripted, tmp_path, monkeypa
             # Some have the content of a page of the same turn, some that of an earlier one, and some are nearly equal.
             text = f"{'one' if host < 3 else host // 2 if page else host} {page // 2 if host < 8 else page}"
             more = f"{PROSE} {host if page == 3 else ''}<p><a href=http://h{host}.test/a/{text.replace(' ', '-')}>x</a>"
+            if host in (8, 9, 10):  # feeds, of which one is requested in the same turn: it is read as one
+                feeds = [f"http://h{host + 1}.test/{number}" for number in range(4)]
+                more += "".join(f"<link rel=alternate type=application/rss+xml href={feed}>" for feed in feeds)
             bodies[f"http://h{host}.test/{page}"] = f"<!DOCTYPE html><html><p>{text} {more}".encode()
             bodies[f"http://h{host}.test/a/{text.replace(' ', '-')}"] = f"<html><form><p>{text * page}</form>".encode()
     settings, stored = scripted.settings(tmp_path, scope="web", forms=1, probe=True), []
@@ -142,3 +145,25 @@ def test_a_crawl_stores_what_it_stores_page_by_page(scripted, tmp_path, monkeypa
     assert len(together) > 60
     assert sum(bool(record.duplicate_of) for record in together) > 5
     assert sum(bool(record.near_duplicate_of) for record in together) > 5
+    assert sum(record.page is None and record.status == 200 for record in together) > 3
+
+
+def test_pages_wait_only_if_nothing_else_of_their_turn_depends_on_them(scripted, tmp_path) -> None:
+    fetcher = TurnFetcher({"http://a.test/": b"<!DOCTYPE html><html><p>home"})
+    settings = scripted.settings(tmp_path, scope="web")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(crawler, "open_fetcher", lambda *values: fetcher)
+        with crawler.Crawler(tmp_path / "data", settings, ["http://a.test/"]) as crawl:
+            processor = crawl._requests
+            record = make_page_record(html(1), ParseSettings(), DuplicateTable())
+            processor._together = frozenset({"a.test", "b.test"})
+            assert processor._can_wait(record, "a.test")
+            assert not processor._can_wait(record, "other.test")
+            assert not processor._can_wait(msgspec.structs.replace(record, duplicate_of="http://b.test/"), "a.test")
+            assert not processor._can_wait(msgspec.structs.replace(record, page=None), "a.test")
+            for feed, expected in (("http://a.test/feed", False), ("http://b.test/feed", True), ("mailto:x", False)):
+                page = msgspec.structs.replace(record.page, feeds=(feed,))
+                assert processor._may_change_a_list(msgspec.structs.replace(record, page=page)) == expected
+            assert not processor._may_change_a_list(record)
+            processor._state.outlinks.hooks._on_link.append(("hook", lambda url, base: None))
+            assert not processor._can_wait(record, "a.test")

@@ -1,7 +1,7 @@
 """What happens to one request: started, answered, parsed, its record stored, its links returned."""
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -24,10 +24,23 @@ from periplus.store import PageStore
 
 __all__ = ["FetchObserver", "FetchProcessor"]
 
+_NONE_TOGETHER: Final = frozenset[str]()
 _WITH_PAGE: Final = (Outcome.OK, Outcome.TOO_LARGE)
 
 FetchObserver = Callable[[FetchRecord, FetchRecord | None, FetchResult | None], None]
 """observer(record, before, result): a fetch, what was stored of the page before if it is a revisit, the response."""
+
+
+class _FetchedPage(NamedTuple):
+    """A record that is about to be stored."""
+
+    request: FetchRequest
+    record: FetchRecord
+    result: FetchResult | None
+    """The response, if it is to be stored."""
+    ip: str
+    before: FetchRecord | None
+    """What was stored of the page before, if it is a revisit and there is an observer."""
 
 
 class FetchProcessor:
@@ -54,6 +67,10 @@ class FetchProcessor:
         state.outlinks.hooks.load()
         self.fetched = 0
         """Pages requested in this run."""
+        self._together = _NONE_TOGETHER
+        """The hosts of the results that are processed together, if each has one of them."""
+        self._waiting: list[_FetchedPage] = []
+        """Pages of this turn that are known, but neither stored nor followed yet."""
         self.observer: FetchObserver | None = None
         """Called with every record that is stored."""
 
@@ -80,8 +97,14 @@ class FetchProcessor:
         requests: list[FetchRequest] = []
         for batch in batches_of(results):
             ahead = self._parse_ahead(batch) if len(batch) > 1 else {}
+            hosts = [result.request.address.host for result in batch]
+            self._together = frozenset(hosts) if ahead and len(set(hosts)) == len(hosts) else _NONE_TOGETHER
             for result in batch:
-                requests += self.receive(result, ahead.get(id(result)))
+                page = ahead.get(id(result))
+                if page is None:
+                    requests += self._settle()
+                requests += self.receive(result, page)
+            requests += self._settle()
         return requests
 
     def _parse_ahead(self, batch: Sequence[FetchResult]) -> dict[int, PageAhead]:
@@ -136,6 +159,8 @@ class FetchProcessor:
         if self._profanity is not None:
             record = self._profanity.mark(record)
         stored = result if record.page is not None and not as_list else None
+        if isinstance(parsed, PageAhead) and self._can_wait(record, request.address.host):
+            return self._postpone(self._find_before(request, record, stored, result.ip))
         return self._finish(request, record, stored, result.ip)
 
     def learn_robots(self, request: FetchRequest, result: FetchResult) -> list[FetchRequest]:
@@ -159,20 +184,63 @@ class FetchProcessor:
         self, request: FetchRequest, record: FetchRecord, result: FetchResult | None, ip: str = ""
     ) -> list[FetchRequest]:
         """Append a record to the store first, and only then update the frontier; return the outlinks."""
-        state, now = self._state, self._now()
-        key = request.address.key
+        links = self._settle()
+        page = self._find_before(request, record, result, ip)
+        record = self._store.append(page.record, result)
+        self._end(page, record)
+        self._count(request, record)
+        return links + self._follow(page, record)
+
+    def _postpone(self, page: _FetchedPage) -> list[FetchRequest]:
+        """Leave a page to `_settle`; what decides about the pages behind it is learned now."""
+        self._count(page.request, page.record)
+        self._waiting.append(page)
+        return self._settle() if self._may_change_a_list(page.record) else []
+
+    def _can_wait(self, record: FetchRecord, host: str) -> bool:
+        """Return whether nothing that follows from a page, but that it is known, matters for others of its turn."""
+        is_plain = record.page is not None and not record.duplicate_of and record.outcome is Outcome.OK
+        return is_plain and host in self._together and not self._state.outlinks.hooks
+
+    def _may_change_a_list(self, record: FetchRecord) -> bool:
+        """Return whether a page has a feed at the host of another page of its turn, which may be that feed."""
+        feeds = record.page.feeds if record.page is not None else ()
+        return bool(feeds) and not self._together.isdisjoint(self._state.outlinks.hosts_of(feeds, record.url))
+
+    def _settle(self) -> list[FetchRequest]:
+        """Do the rest for the pages that wait, stage by stage, each in their order; return their outlinks."""
+        waiting, self._waiting = self._waiting, []
+        stored = [self._store.append(page.record, page.result) for page in waiting]
+        links: list[FetchRequest] = []
+        for page, record in zip(waiting, stored, strict=True):
+            self._end(page, record)
+            links += self._follow(page, record)
+        return links
+
+    def _find_before(
+        self, request: FetchRequest, record: FetchRecord, result: FetchResult | None, ip: str
+    ) -> _FetchedPage:
+        """Mark the record of a revisit, and find what was stored of its page before if somebody asks."""
         before = None
-        if key in state.history.pages:
+        if request.address.key in self._state.history.pages:
             record = msgspec.structs.replace(record, revisit=True)
-            before = self._shard.find_record(self._store, key) if self.observer is not None else None
-        record = self._store.append(record, result)
-        state.frontier.done(request, record.outcome, now, record.elapsed, record.retry_after or None, ip=ip)
-        if state.count(record, request.address.host):
-            self.meter.count(record.url, now)
-        self._log.add(request, record, ip)
-        links = self._log.note_links(state.outlinks.extract(record), record.url)
+            before = self._shard.find_record(self._store, request.address.key) if self.observer is not None else None
+        return _FetchedPage(request, record, result, ip, before)
+
+    def _end(self, page: _FetchedPage, record: FetchRecord) -> None:
+        retry_after = record.retry_after or None
+        self._state.frontier.done(page.request, record.outcome, self._now(), record.elapsed, retry_after, ip=page.ip)
+
+    def _count(self, request: FetchRequest, record: FetchRecord) -> None:
+        if self._state.count(record, request.address.host):
+            self.meter.count(record.url, self._now())
+
+    def _follow(self, page: _FetchedPage, record: FetchRecord) -> list[FetchRequest]:
+        """Log a record and return its outlinks."""
+        self._log.add(page.request, record, page.ip)
+        links = self._log.note_links(self._state.outlinks.extract(record), record.url)
         if self.observer is not None:
-            self.observer(record, before, result)
+            self.observer(record, page.before, page.result)
         return links
 
     def flush(self) -> None:

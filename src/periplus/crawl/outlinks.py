@@ -131,6 +131,10 @@ class OutlinkExtractor:
                 requests.append(FetchRequest(address, 0, self.rank(address, 0) + _LIST_BONUS))
         return requests
 
+    def hosts_of(self, urls: Iterable[str], base: str) -> set[str]:
+        """Return the hosts at which URLs of a page would be requested, but for that of the page itself."""
+        return {address.host for address in self._addresses(urls, base)} - {_host_of(base).partition(":")[0]}
+
     def accept(self, url: str) -> Address | None:
         """Return the address for a reported URL, or None if it is outside of this crawl."""
         for address in self._addresses([url], url):

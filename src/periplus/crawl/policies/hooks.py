@@ -54,6 +54,11 @@ class CrawlHooks:
                 if callable(function):
                     methods.append((f"{name}.{method}", function))
 
+    def __bool__(self) -> bool:
+        """Return whether there are any."""
+        self.load()
+        return bool(self._on_page or self._on_link)
+
     def visit_page(self, record: FetchRecord, result: FetchResult) -> FetchRecord:
         """Return a record with the page that hooks have made of it: another one, or one that is not indexed."""
         self.load()
