@@ -5,9 +5,17 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from periplus.parse.html.kernels.markup_hints import FRAMES, WALLS, find_hints
-from periplus.parse.html.kernels.word_survey import contains_word, hash_words, may_be_stuffed, survey_words
+from periplus.parse.html.kernels.markup_hints import (
+    FRAMES,
+    METHODS,
+    SUBSCRIPTIONS,
+    WALLS,
+    find_hints,
+    find_text_hints,
+)
+from periplus.parse.html.kernels.word_survey import hash_words, may_be_stuffed, survey_words
 from periplus.parse.keyword_stuffing import LIMITS, find_keyword_stuffing
+from periplus.parse.page_flags import _PAYWALL_HINTS, _PAYWALL_PHRASES
 
 WORDS = st.sampled_from([b"a", b"tide", b"tides", b"harbour", b"lighthouse", "grün".encode(), b"x" * 40])
 
@@ -60,8 +68,37 @@ def test_hints_are_what_python_finds(parts: list[bytes]):
     assert find_hints(data) == FRAMES * has_frames + WALLS * (b"wall" in data)
 
 
-@given(st.binary(max_size=80), st.binary(max_size=6), st.sampled_from([b"GET", b"wall", b"aab", b"POST"]))
-def test_a_word_is_found_where_python_finds_it(before: bytes, after: bytes, word: bytes):
-    assert contains_word(before + word + after, word)
-    for data in (before, before + word[:-1] + after, word[1:], b""):
-        assert contains_word(data, word) == (word in data)
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                *_PAYWALL_HINTS,
+                *_PAYWALL_PHRASES,
+                "GET",
+                "POST",
+                "GE",
+                "T",
+                "PO",
+                "ST",
+                " ",
+                "Subs",
+                "CRI",
+                "x",
+                "abo",
+                "ue r",
+            ]
+        ),
+        max_size=8,
+    )
+)
+def test_no_hint_of_a_text_is_missed(parts: list[str]):
+    text = "".join(parts)
+    hints = find_text_hints(text.encode())
+    assert hints & METHODS or not ("GET" in text or "POST" in text)
+    if text.isascii():
+        assert hints & SUBSCRIPTIONS or not any(hint in text.lower() for hint in _PAYWALL_HINTS)
+
+
+def test_ordinary_texts_have_no_hints():
+    for text in ("", "a", "Get the post of the harbour", "All rights reserved. Description of the tide", "GE"):
+        assert not find_text_hints(text.encode())

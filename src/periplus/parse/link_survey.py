@@ -37,7 +37,7 @@ _ONLY_PLAIN: Final = {_PLAIN}
 def _look_at(url: str) -> str:
     """Return a letter for what a URL is, and its origin: strings remember their hashes, of which sets are made."""
     lowered = url.lower()
-    is_description = any(word in lowered for word in _HINTS) and _DESCRIPTION.search(url) is not None
+    is_description = any(map(lowered.__contains__, _HINTS)) and _DESCRIPTION.search(url) is not None
     kind = (_BOTH if is_description else _MEDIUM) if media_kind(url) else _DESCRIBES if is_description else _PLAIN
     return kind + url[: url.find("/", 9)]
 

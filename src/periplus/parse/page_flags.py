@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.parse.html.flat_page import FlatPage, RowKind
-from periplus.parse.html.kernels.markup_hints import WALLS
+from periplus.parse.html.kernels.markup_hints import SUBSCRIPTIONS, WALLS
 from periplus.parse.html.kernels.word_survey import hash_words, may_be_stuffed, survey_words
 from periplus.parse.keyword_stuffing import LIMITS, LONG_WORD, MIN_FREQUENT, MIN_WORDS, find_keyword_stuffing
 from periplus.parse.lazy_property import lazy_property
@@ -56,7 +56,7 @@ _PAYWALL_HINTS: Final = (
     "abbonati",
     "会員",
 )
-"""Every phrase has one of these."""
+"""Every phrase has one of these, for which `find_text_hints` looks first."""
 _WALL_ELEMENT: Final = re.compile(
     rb"(?:class|id)\s?=\s?[\"'][^\"'<>]{0,200}\b(?:paywall|pay-wall|subscriber-wall|regwall)", re.IGNORECASE
 )
@@ -102,8 +102,10 @@ class FlagCollector:
 class MarkupEvidence:
     """What the flags of an HTML page depend on beyond its text."""
 
-    def __init__(self, flat: FlatPage, is_free: bool) -> None:
+    def __init__(self, flat: FlatPage, is_free: bool, text_hints: int) -> None:
         self.flat = flat
+        self.text_hints = text_hints
+        """What `find_text_hints` has found in the text."""
         self.is_free = is_free
         """False if the page states that access must be paid for."""
         self.meta = {name: content for name, content, _ in flat.meta}
@@ -121,7 +123,7 @@ def find_flags(
     _check_link_farm(text, links, own_domain, collector)
     if evidence:
         _check_hidden_text(text, evidence.flat, collector)
-        _check_paywall(text, evidence.flat, evidence.is_free, collector)
+        _check_paywall(text, evidence, collector)
         _check_scripts(text, evidence.flat.data, collector)
     return collector
 
@@ -224,17 +226,18 @@ def _check_hidden_text(text: str, flat: FlatPage, collector: FlagCollector) -> N
         collector.add(PageFlag.HIDDEN, f"hidden text: {hidden} characters, {links} links that people do not see")
 
 
-def _check_paywall(text: str, flat: FlatPage, is_free: bool, collector: FlagCollector) -> None:
-    if not is_free:
+def _check_paywall(text: str, evidence: MarkupEvidence, collector: FlagCollector) -> None:
+    if not evidence.is_free:
         collector.add(PageFlag.PAYWALL, "paywall: the page says it is not free")
         return
-    is_short = len(text) < _MAX_TEASER
+    is_short, markup = len(text) < _MAX_TEASER, evidence.flat.data
     has_wall = (
-        flat.hints & WALLS > 0
-        and any(word in flat.data for word in _WALL_WORDS)
-        and _WALL_ELEMENT.search(flat.data) is not None
+        evidence.flat.hints & WALLS > 0
+        and any(word in markup for word in _WALL_WORDS)
+        and _WALL_ELEMENT.search(markup) is not None
     )
-    lowered = text.lower() if is_short or has_wall else ""
+    may_say_so = evidence.text_hints & SUBSCRIPTIONS or not text.isascii()
+    lowered = text.lower() if may_say_so and (is_short or has_wall) else ""
     phrase = ""
     if lowered and any(map(lowered.__contains__, _PAYWALL_HINTS)):
         phrase = next((phrase for phrase in _PAYWALL_PHRASES if phrase in lowered), "")

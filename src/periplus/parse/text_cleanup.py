@@ -20,6 +20,8 @@ _LANGUAGE: Final = re.compile(r"([A-Za-z]{2,3})(?:[-_][A-Za-z0-9_-]{1,20})?\Z")
 
 def one_line(text: str, limit: int) -> str:
     """Return a text with all white space collapsed, cut to `limit` characters."""
+    if len(text) <= limit and text.isprintable() and "  " not in text:  # as nearly all are
+        return text.strip()
     return _clean(text[: limit * 4])[:limit].rstrip()
 
 

@@ -76,7 +76,7 @@ def _address_of_path(text: str, base: str) -> Address:
     key = (origin[0] if origin else base, text)
     address = _recent.get(key)
     if address is None:
-        address = _plain_address(text, base) or canonical_address(text, base)
+        address = _plain_relative(text.partition("#")[0], base) or canonical_address(text, base)
         _cache(key, address)
         # What is found as a path is requested as a URL, whose canonical form is itself.
         _cache(address.url, address)
@@ -148,7 +148,12 @@ def _plain_address(text: str, base: str | None) -> Address | None:
     if match is not None:
         scheme, host, path, query = match.groups()
         return _build(scheme, host, None, path, drop_tracking(query) if query else "")
-    if base is None or (match := _PLAIN_RELATIVE.match(text)) is None or (parts := _split_base(base)) is None:
+    return None if base is None else _plain_relative(text, base)
+
+
+def _plain_relative(text: str, base: str) -> Address | None:
+    """Return the address of a reference without a scheme that needs no change, None for any other text."""
+    if (match := _PLAIN_RELATIVE.match(text)) is None or (parts := _split_base(base)) is None:
         return None
     path, query = match.groups()
     if path[0] != "/":

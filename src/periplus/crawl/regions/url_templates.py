@@ -19,6 +19,7 @@ _MAX_DEPTH: Final = 5
 _MAX_PARAMETERS: Final = 8
 _MAX_FOLDERS: Final = 100_000
 _MAX_RECENT: Final = 4_096
+_NO_NAMES: Final = ("",)
 
 
 class UrlTemplates:
@@ -38,7 +39,7 @@ class UrlTemplates:
         if template is None:
             if len(self._recent) >= _MAX_RECENT:
                 self._recent.clear()
-            template = self._recent[address.url] = f"{address.host} {self._walk(address, learning=False)}"
+            template = self._recent[address.url] = self._walk(address, learning=False)
         return template
 
     def learn(self, address: Address) -> bool:
@@ -48,17 +49,20 @@ class UrlTemplates:
         return self.generalized > before
 
     def _walk(self, address: Address, learning: bool) -> str:
+        """Return host and template; what each folder is known by is the part of it up to the slash behind it."""
         path, mark, query = address.path.partition("?")
-        folders = _NUMBER.sub("#", path).split("/")[1:]
-        template = ""
-        for number, name in enumerate(folders[:_MAX_DEPTH]):
-            key = f"{address.host} {template}/"
+        folders = _NUMBER.sub("#", path).split("/")
+        last, known = len(folders) - 1, self.names
+        template = f"{address.host} "
+        for number in range(1, min(last, _MAX_DEPTH) + 1):
+            name = folders[number]
+            template += "/"
             if learning:
-                self._count(key, name)
-            if self.names.get(key, ("",)) == []:
-                name = _any_name(name) if number == len(folders) - 1 else "*"
-            template += f"/{name}"
-        if len(folders) > _MAX_DEPTH:
+                self._count(template, name)
+            if known.get(template, _NO_NAMES) == []:
+                name = _any_name(name) if number == last else "*"
+            template += name
+        if last > _MAX_DEPTH:
             template += "/**"
         if mark:
             parameters = sorted({piece.partition("=")[0] for piece in query.split("&")})

@@ -18,7 +18,7 @@ from yaml import (
 
 from periplus.discovery import walk
 from periplus.parse.charset.decoding import decode
-from periplus.parse.html.kernels.word_survey import contains_word
+from periplus.parse.html.kernels.markup_hints import METHODS
 from periplus.parse.link_collector import LinkCollector
 from periplus.parse.link_survey import survey_links
 from periplus.parse.page_head import PageHead
@@ -42,16 +42,18 @@ _REFERENCE_WORDS: Final = re.compile(
     r"bearer|api key|authorization:|curl -|application/json|json response|rate limit)\b",
     re.IGNORECASE,
 )
-_COMMON_METHODS: Final = (b"GET", b"POST")
+_COMMON_METHODS: Final = ("GET", "POST")
 """Every API reference mentions one of these."""
 _MAX_TEXT: Final = 60_000
 
 
-def service_kind(title: str, text: str, links: tuple[Link, ...]) -> str:
-    """Return which kind of service page a web page is: 'api-reference', 'portal', or ''."""
+def service_kind(title: str, text: str, links: tuple[Link, ...], hints: int = METHODS) -> str:
+    """Return which kind of service page a web page is: 'api-reference', 'portal', or ''.
+
+    hints: what `find_text_hints` has found in its text; every API reference mentions a common method.
+    """
     start = text[:_MAX_TEXT]
-    raw = start.encode("utf-8", "replace")
-    if any(contains_word(raw, method) for method in _COMMON_METHODS):
+    if hints & METHODS and any(map(start.__contains__, _COMMON_METHODS)):
         endpoints = len(_ENDPOINT.findall(start))
         words = len({word.lower() for word in _REFERENCE_WORDS.findall(start)}) if endpoints else 0
         in_title = re.search(r"\bapi\b", title, re.IGNORECASE) is not None

@@ -7,7 +7,7 @@ from periplus.parse.charset.decoding import decode_to_utf8
 from periplus.parse.formats.service_description import service_kind
 from periplus.parse.html.flat_page import FlatPage, RowKind, parse_flat_page
 from periplus.parse.html.frames import extract_frames
-from periplus.parse.html.kernels.markup_hints import FRAMES
+from periplus.parse.html.kernels.markup_hints import FRAMES, find_text_hints
 from periplus.parse.html.page_strings import PageStrings, gather_strings
 from periplus.parse.html.structured_data import StructuredData, extract_structured_data
 from periplus.parse.link_collector import LinkCollector
@@ -136,10 +136,11 @@ def _extract_data(scan: HtmlScan) -> None:
 
 def _judge_page(scan: HtmlScan) -> None:
     scan.data.add_linked_media(scan.links)
-    evidence = MarkupEvidence(scan.flat, scan.data.is_free)
+    hints = find_text_hints(scan.text.encode("utf-8", "replace"))
+    evidence = MarkupEvidence(scan.flat, scan.data.is_free, hints)
     domain = scan.result.request.address.domain
     scan.collector = find_flags(scan.title, scan.text, scan.links, domain, evidence)
-    scan.service = service_kind(scan.title, scan.text, scan.links)
+    scan.service = service_kind(scan.title, scan.text, scan.links, hints)
 
 
 def _finish(scan: HtmlScan) -> None:

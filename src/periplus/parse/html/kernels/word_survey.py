@@ -10,7 +10,7 @@ from periplus.accel import njit
 from periplus.accel.pointers import borrow
 from periplus.parse.kernels.html_tokenizer import find_byte
 
-__all__ = ["contains_word", "hash_words", "may_be_stuffed", "survey_words"]
+__all__ = ["hash_words", "may_be_stuffed", "survey_words"]
 
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
 _TURN, _TURN_BACK = np.uint64(29), np.uint64(35)
@@ -306,30 +306,7 @@ def may_be_stuffed(text: bytes, limits: tuple[int, int, int, float, float, float
     return bool(_may_be_stuffed(np.frombuffer(text, np.uint8), _CLASSES, *limits))
 
 
-@njit(cache=True, nogil=True)
-def _contains(data: Any, size: int, first: int, second: int, third: int, last: int, length: int) -> bool:
-    found = False
-    for at in range(size - length + 1):  # Without a way out, so that many bytes are compared at a time.
-        same = (data[at] == first) & (data[at + 1] == second) & (data[at + 2] == third)
-        found |= same & (data[at + length - 1] == last)
-    return found
-
-
-@njit(cache=True, nogil=True)
-def _search(data: Any, first: int, second: int, third: int, last: int, length: int) -> bool:
-    letters = np.uint8(first), np.uint8(second), np.uint8(third), np.uint8(last)
-    return _contains(borrow(data), len(data), letters[0], letters[1], letters[2], letters[3], length)
-
-
-def contains_word(data: bytes, word: bytes) -> bool:
-    """Return whether a word of three or four bytes is in `data`, in a sixth of the time that Python takes."""
-    if len(data) < len(word):
-        return False
-    return bool(_search(np.frombuffer(data, np.uint8), word[0], word[1], word[2], word[-1], len(word)))
-
-
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
-    contains_word(b"some words", b"word")
     survey_words(b"some words", hash_words([b"some"]), 4)
     may_be_stuffed(b"some words", (1, 1, 1, 1.0, 1.0, 1.0, 1))
