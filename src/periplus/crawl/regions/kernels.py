@@ -30,6 +30,8 @@ _ECHO = 8
 """Words of a line that repeats the URL if it has any of its words; of a longer one, half have to be."""
 _FULL = 0.75
 """Share of a table's slots from which on shingles are counted but no longer entered."""
+_BLOCK = 256
+"""Slots of a table that are looked at together when it is entered in another one."""
 _SHORT = 8
 """Letters of a word that are hashed without a branch for each."""
 _BETWEEN, _NEWLINE, _ANY_DIGIT, _TO_LOWER, _ASCII_END = (np.uint8(byte) for byte in (0, 10, 35, 32, 128))
@@ -275,21 +277,29 @@ def rehash(shingles: Any, limit: Any, table: Any, counts: Any) -> None:
     Parameters: shingles (uint64 array), 0 for none; limit (uint64), those below it are entered; table and counts as for
     `observe`; only `counts[2]` changes: it becomes the number of entries.
     """
-    _rehash(borrow(shingles), len(shingles), limit, borrow(table), len(table), borrow(counts))
+    block = np.empty(_BLOCK, np.uint64)
+    _rehash(borrow(shingles), len(shingles), limit, borrow(table), len(table), borrow(counts), borrow(block))
 
 
 @njit(cache=True, nogil=True)
-def _rehash(shingles: Any, size: int, limit: Any, table: Any, slots: int, counts: Any) -> None:
-    entries, mask = 0, np.uint64(slots - 1)
-    for number in range(size):
-        shingle = shingles[number]
-        if shingle == 0 or shingle >= limit or entries >= _FULL * slots:
-            continue
-        slot = (shingle * _PRIME >> np.uint64(17)) & mask
-        while table[slot] != 0 and table[slot] != shingle:
-            slot = (slot + np.uint64(1)) & mask
-        entries += table[slot] == 0
-        table[slot] = shingle
+def _rehash(shingles: Any, size: int, limit: Any, table: Any, slots: int, counts: Any, block: Any) -> None:
+    entries, mask, room = 0, np.uint64(slots - 1), _FULL * slots
+    for begin in range(0, size, _BLOCK):
+        # Which slots are free cannot be predicted: what they have is collected without a branch for each.
+        count = 0
+        for number in range(begin, min(begin + _BLOCK, size)):
+            shingle = shingles[number]
+            block[count] = shingle
+            count += (shingle != 0) & (shingle < limit)
+        for number in range(count):
+            if entries >= room:
+                break
+            shingle = block[number]
+            slot = (shingle * _PRIME >> np.uint64(17)) & mask
+            while table[slot] != 0 and table[slot] != shingle:
+                slot = (slot + np.uint64(1)) & mask
+            entries += table[slot] == 0
+            table[slot] = shingle
     counts[2] = entries
 
 
