@@ -12,6 +12,8 @@ from naive.skip_entries import Row, pack, unpack
 from periplus.arrays import ArrayFile, write_arrays
 from periplus.errors import CorruptFile
 from periplus.index import Index, build_index, check_index
+from periplus.index.plain_impacts import read_plain_impacts
+from periplus.index.segment_file import SegmentFile
 from periplus.index.skip_entries.kernels import MAX_ROW, pack_rows, unpack_rows
 from periplus.settings import IndexSettings
 
@@ -59,17 +61,18 @@ def test_unpacked_ones_of_earlier_segments_are_read(tmp_path: Path) -> None:
     [path] = tmp_path.glob("seg-*/postings.arrays")
     whole = ArrayFile(path, "postings")
     assert "groups" not in whole
-    arrays = {name: whole[name].copy() for name in ("stream", "positions", "plain_impact", "wide", "skips")}
+    arrays = {name: whole[name].copy() for name in ("stream", "positions", "wide", "skips")}
+    arrays["plain_impact"] = read_plain_impacts(SegmentFile(path, "postings"))
     skips = arrays.pop("skips")
     path.unlink()
-    write_arrays(path, "postings", arrays | {"groups": groups}, format=2)
+    write_arrays(path, "postings", arrays | {"groups": groups}, format=4)
     assert np.array_equal(Index.open(tmp_path).segments[0].postings.groups, groups)
     assert check_index(tmp_path) == []
     path.unlink()
-    write_arrays(path, "postings", arrays | {"groups": groups[:, :2].copy()}, format=2)
+    write_arrays(path, "postings", arrays | {"groups": groups[:, :2].copy()}, format=4)
     with pytest.raises(CorruptFile, match="groups"):
         Index.open(tmp_path)
     path.unlink()
-    write_arrays(path, "postings", arrays | {"skips": skips + np.uint8(1)}, format=3)
+    write_arrays(path, "postings", arrays | {"skips": skips + np.uint8(1)}, format=4)
     with pytest.raises(CorruptFile, match="skips"):
         Index.open(tmp_path)

@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import pointers
-from periplus.arrays import ArrayFile, check_files
+from periplus.arrays import check_files
 from periplus.errors import CorruptFile
 from periplus.index.document_order import first_tier, read_order
-from periplus.index.index_manifest import SEGMENT_FORMAT
 from periplus.index.kernels import (
     document_sets,
     frequent_terms,
@@ -27,6 +26,8 @@ from periplus.index.kernels.postings_scan import LOOKUP_FIELDS
 from periplus.index.kernels.term_dictionary import TermEntry
 from periplus.index.language_sets import MAX_LANGUAGE_SETS, LanguageSets
 from periplus.index.own_fields.own_fields import OwnFields
+from periplus.index.plain_impacts import read_plain_impacts
+from periplus.index.segment_file import SegmentFile
 from periplus.index.skip_entries.kernels import unpack_rows
 from periplus.index.stored_texts import StoredTexts
 from periplus.index.term_rows import TermRowCache
@@ -60,8 +61,7 @@ class Segment:
         # Segments of earlier versions have no words: they offer no completions or corrections.
         parts = (*PARTS, *(part for part in OPTIONAL_PARTS if (folder / f"{part}.arrays").exists()))
         self.files = {
-            part: ArrayFile(folder / f"{part}.arrays", part, format=SEGMENT_FORMAT, parts=part in _READ_BY_PARTS)
-            for part in parts
+            part: SegmentFile(folder / f"{part}.arrays", part, parts=part in _READ_BY_PARTS) for part in parts
         }
         if verify:
             check_files(list(self.files.values()))
@@ -117,8 +117,8 @@ class Segment:
         self.is_live = alive[: self.documents].view(np.bool_)
         self.live: npt.NDArray[np.uint64] = np.packbits(alive, bitorder="little").view(np.uint64)
         postings = self.files["postings"]
-        columns = {name: postings[name] for name in postings_reader.STORED_ARRAYS}
-        columns |= {"stream": self._postings_arrays.stream, "groups": self._groups}
+        columns = {"stream": self._postings_arrays.stream, "positions": postings["positions"]}
+        columns |= {"groups": self._groups, "plain_impact": self._plain_impacts}
         static, highest = self._static_ranks
         self.postings = postings_reader.PostingsReader(
             **columns, static=static, block_static=highest, live=self.live, bitsets=self._bitsets
@@ -151,6 +151,11 @@ class Segment:
         unpack_rows(file["skips"], rows)
         rows.flags.writeable = False  # As what is mapped.
         return rows
+
+    @functools.cached_property
+    def _plain_impacts(self) -> npt.NDArray[np.uint8]:
+        """Impacts of plain postings, by block, occurrences and offset."""
+        return read_plain_impacts(self.files["postings"])
 
     @functools.cached_property
     def first_tier(self) -> int:

@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from periplus.arrays import write_arrays
 from periplus.index.segment import Segment
+from periplus.index.segment_file import write_segment_file
 from periplus.static_embeddings import PassageRows, StaticModel, load_static_model
 from periplus.text import LANGUAGES
 
@@ -40,7 +40,7 @@ Numbers = npt.NDArray[np.int64]
 def write_static_vectors(folder: Path, passages: PassageRows) -> None:
     """Write the file of a segment, given the vectors of its documents in order."""
     arrays: dict[str, npt.NDArray[Any]] = {"start": _starts(passages.rows).astype(np.uint32), "signs": passages.signs}
-    write_arrays(folder / f"{STATIC_VECTORS}.arrays", STATIC_VECTORS, arrays, {"recipe": load_static_model().recipe})
+    write_segment_file(folder, STATIC_VECTORS, arrays, {"recipe": load_static_model().recipe}, packed=("start",))
 
 
 def select_passages(passages: PassageRows, documents: Numbers) -> PassageRows:

@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from periplus.arrays import ArrayFile
 from periplus.index.index_manifest import SegmentEntry
+from periplus.index.segment_file import SegmentFile
 
 __all__ = ["find_deleted", "read_keys"]
 
@@ -47,5 +47,5 @@ def _in_part(keys: npt.NDArray[np.uint64], part: int, bits: int) -> Numbers:
 
 def read_keys(folder: Path, name: str) -> npt.NDArray[np.uint64]:
     """Return the key of each document of a segment."""
-    keys: npt.NDArray[np.uint64] = ArrayFile(folder / name / "documents.arrays", "documents")["key"]
+    keys: npt.NDArray[np.uint64] = SegmentFile(folder / name / "documents.arrays", "documents")["key"]
     return keys

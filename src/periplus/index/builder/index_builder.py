@@ -15,7 +15,6 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile, NothingHere
 from periplus.files import lock_folder
 from periplus.index.builder.deleted_documents import find_deleted, read_keys
@@ -43,6 +42,7 @@ from periplus.index.index_manifest import (
 )
 from periplus.index.live.late_dates import find_late_news, write_late_news
 from periplus.index.merge.segment_merger import max_merged_documents
+from periplus.index.segment_file import SegmentFile
 from periplus.index.site_languages import SegmentLanguages, SiteLanguages
 from periplus.records import FetchRecord
 from periplus.score import PageScorer
@@ -259,10 +259,10 @@ def write_segments(
         return writer.finish()
 
 
-def _read_columns(folder: Path, manifest: Manifest | None) -> Iterator[ArrayFile]:
+def _read_columns(folder: Path, manifest: Manifest | None) -> Iterator[SegmentFile]:
     """Yield the columns of each segment of a generation."""
     for entry in manifest.segments if manifest else ():
-        yield ArrayFile(folder / entry.name / "documents.arrays", "documents")
+        yield SegmentFile(folder / entry.name / "documents.arrays", "documents")
 
 
 def remove_unreferenced(folder: Path, manifest: Manifest) -> None:

@@ -29,7 +29,6 @@ __all__ = [
     "GROUP_BLOCK",
     "GROUP_POSITIONS",
     "GROUP_POSTINGS",
-    "STORED_ARRAYS",
     "TINY_ENTRY",
     "PostingsReader",
     "TermEntry",
@@ -74,10 +73,6 @@ class PostingsReader(NamedTuple):
     """By document: what its score is multiplied by, more than 0; empty where all are 1."""
     block_factor: npt.NDArray[np.float32] = np.zeros(0, np.float32)
     """The highest factor in each block; empty where all are 1."""
-
-
-STORED_ARRAYS = "stream", "positions", "plain_impact"
-"""The fields that are arrays of a segment's file; the others are made when it is opened."""
 
 
 @njit(cache=True, nogil=True, forceinline=True)

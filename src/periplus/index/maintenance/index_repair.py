@@ -10,7 +10,6 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile, DataError, PeriplusError
 from periplus.files import disk_errors, lock_folder, sync_folder
 from periplus.index.builder.deleted_documents import find_deleted
@@ -32,6 +31,7 @@ from periplus.index.live.live_journal import journal_path, repair_journal, scan_
 from periplus.index.live.live_segment import open_sites
 from periplus.index.maintenance.index_check import check_segment
 from periplus.index.segment import Segment
+from periplus.index.segment_file import SegmentFile
 from periplus.records import FetchRecord
 from periplus.settings import IndexSettings
 
@@ -124,7 +124,7 @@ class _IndexSurvey:
             return
         self.faults += faults
         try:
-            file = ArrayFile(folder / entry.name / "documents.arrays", "documents")
+            file = SegmentFile(folder / entry.name / "documents.arrays", "documents")
             file.check()
             self.lost.append(np.delete(file["key"], deleted))
         except (PeriplusError, IndexError):

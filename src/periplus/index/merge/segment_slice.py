@@ -14,11 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from periplus.arrays import write_arrays
 from periplus.errors import NothingHere
 from periplus.index.index_manifest import (
     FORMAT,
-    SEGMENT_FORMAT,
     Manifest,
     SegmentEntry,
     commit,
@@ -27,6 +25,7 @@ from periplus.index.index_manifest import (
 )
 from periplus.index.merge.segment_merger import merge_segments
 from periplus.index.segment import Segment
+from periplus.index.segment_file import write_segment_file
 from periplus.settings import IndexSettings
 
 __all__ = ["replace_index", "write_slice"]
@@ -58,7 +57,7 @@ def write_slice(folder: Path, segments: Sequence[Segment], settings: IndexSettin
     columns = {name: np.concatenate(parts[name]).astype(kind) for name, kind in _COLUMNS.items()}
     order = np.argsort(columns["name_key"], kind="stable")
     arrays: dict[str, npt.NDArray[Any]] = {name: column[order] for name, column in columns.items()}
-    write_arrays(folder / "names.arrays", "names", arrays | {"mentions": mentions}, format=SEGMENT_FORMAT)
+    write_segment_file(folder, "names", arrays | {"mentions": mentions}, packed=("mentions",))
     return maps
 
 

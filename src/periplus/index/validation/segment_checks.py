@@ -17,6 +17,8 @@ from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile
 from periplus.index.kernels import inversion, postings_format, postings_reader, term_dictionary
 from periplus.index.own_fields.own_fields import check_own_fields
+from periplus.index.plain_impacts import are_plain_impacts
+from periplus.index.segment_file import SegmentFile
 from periplus.index.validation.kernels import offsets
 from periplus.text import LANGUAGES
 
@@ -25,7 +27,7 @@ __all__ = ["check_segment_files", "damaged_array", "open_documents"]
 _INTEGERS: Final = "|u1 <u2 <u4 <u8 |i1 <i2 <i4 <i8"
 _TYPES: Final[dict[str, dict[str, str]]] = {
     "lexicon": {"pages": "|u1", "page_start": "<i8", "page_stream": "<i8", "page_position": "<i8", "terms": "<i8"},
-    "postings": {"stream": "|u1", "positions": "|u1", "skips": "|u1", "plain_impact": "|u1", "wide": "<i8"},
+    "postings": {"stream": "|u1", "positions": "|u1", "skips": "|u1", "wide": "<i8"},
     "text": {"first": "<u4", "start": "<u8", "end": "<u4", "text": "|u1"},
     "documents": {
         **{f"{table}_start": "<i8" for table in ("url", "title", "hosts", "kinds")},
@@ -75,7 +77,7 @@ def damaged_array(file: ArrayFile, name: str) -> CorruptFile:
     return CorruptFile(f"{file.path} is damaged in '{name}'.", _HINT)
 
 
-def check_segment_files(files: Mapping[str, ArrayFile]) -> int:
+def check_segment_files(files: Mapping[str, SegmentFile]) -> int:
     """Raise `CorruptFile` unless the arrays of a segment fit together; return how many documents it has."""
     for part, file in files.items():
         _check_types(file, _TYPES[part] if "groups" not in file else _UNPACKED_POSTINGS)
@@ -89,9 +91,9 @@ def check_segment_files(files: Mapping[str, ArrayFile]) -> int:
     return documents
 
 
-def open_documents(folder: Path) -> ArrayFile:
+def open_documents(folder: Path) -> SegmentFile:
     """Open the columns of a segment; raise `CorruptFile` unless they fit together."""
-    file = ArrayFile(folder / "documents.arrays", "documents")
+    file = SegmentFile(folder / "documents.arrays", "documents")
     _check_types(file, _TYPES["documents"])
     _check_documents(file, len(file["key"]))
     return file
@@ -152,14 +154,14 @@ def _check_documents(file: ArrayFile, documents: int) -> None:
     _require(file, "static", len(file["static"]) == 1 or len(file["block_static"]) in (1, blocks))
 
 
-def _check_postings(file: ArrayFile, documents: int) -> None:
+def _check_postings(file: SegmentFile, documents: int) -> None:
     blocks = -(-documents // inversion.BLOCK)
     if "groups" in file:
         _require(file, "groups", file["groups"].shape[1] == len(_GROUP_COLUMNS))
     # Each has a byte for every document that has it: fewer would be encoded otherwise.
     least = max(postings_format.BLOCKED_MIN_DOCUMENTS, documents // postings_format.BITSET_DENSITY)
     _require(file, "wide", file["wide"].shape[1] == 2 and len(file["wide"]) * least <= len(file["stream"]))
-    _require(file, "plain_impact", len(file["plain_impact"]) == blocks * postings_format.ESCAPED * inversion.BLOCK)
+    _require(file, "plain_impact", are_plain_impacts(file, blocks))
 
 
 _GROUP_COLUMNS: Final = (
@@ -250,7 +252,7 @@ def _check_word_pairs(file: ArrayFile, documents: int) -> None:
     _require(file, "list_start", len(start) == len(keys) + 1 and offsets.are_offsets(start, len(lists), False))
 
 
-_CHECKS: Final[dict[str, Callable[[ArrayFile, int], None]]] = {
+_CHECKS: Final[dict[str, Callable[[SegmentFile, int], None]]] = {
     "documents": _check_documents,
     "postings": _check_postings,
     "lexicon": _check_lexicon,

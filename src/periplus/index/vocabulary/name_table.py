@@ -19,10 +19,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from periplus.arrays import ArrayFile, write_arrays
+from periplus.arrays import ArrayFile
 from periplus.index.builder.memory_trim import trim_heap
 from periplus.index.index_manifest import SEGMENT_FORMAT
 from periplus.index.kernels import forward_index
+from periplus.index.segment_file import SegmentFile, write_segment_file
 from periplus.index.vocabulary.kernels import alias_scan, name_scan, name_words, word_rows
 from periplus.index.vocabulary.name_aliases import alias_names
 from periplus.index.vocabulary.name_columns import NameKeys, NameScan, Numbers, SegmentNames, SegmentTitles, name_keys
@@ -56,7 +57,7 @@ _COMMON_SHARE: Final = 0.01
 
 def write_names(folder: Path, max_body: int = _MAX_BODY) -> None:
     """Write the file `names.arrays` of a segment whose other files are written. max_body: bytes of bodies to read."""
-    columns = ArrayFile(folder / "documents.arrays", "documents", format=SEGMENT_FORMAT)
+    columns = SegmentFile(folder / "documents.arrays", "documents")
     documents = len(columns["key"])
     titles = _read_titles(columns)
     tables, names = _tabulate_names(titles)
@@ -86,7 +87,7 @@ def write_names(folder: Path, max_body: int = _MAX_BODY) -> None:
         "name_weight": np.clip(np.rint(table.weight * 255), 1, 255).astype(np.uint8),
         "mentions": mentions,
     }
-    write_arrays(folder / "names.arrays", "names", arrays, format=SEGMENT_FORMAT)
+    write_segment_file(folder, "names", arrays, packed=("mentions",))
 
 
 def _read_titles(columns: ArrayFile) -> SegmentTitles:

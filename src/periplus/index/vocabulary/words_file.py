@@ -10,6 +10,7 @@ import numpy.typing as npt
 from periplus.arrays import ArrayFile, write_arrays
 from periplus.errors import CorruptFile
 from periplus.index.segment import Segment
+from periplus.index.segment_file import SegmentFile
 from periplus.index.vocabulary.completions import collect_texts, completion_arrays, site_arrays, stored_link_texts
 from periplus.index.vocabulary.surface_forms import VocabularyStatistics, merge_statistics, vocabulary_arrays
 
@@ -34,7 +35,7 @@ _ARRAY_TYPES = {
 
 def write_words(folder: Path, statistics: VocabularyStatistics, link_texts: Iterable[tuple[int, bytes]]) -> None:
     """Write the file of a segment whose documents are written, given anchor texts of documents."""
-    columns = ArrayFile(folder / "documents.arrays", "documents")
+    columns = SegmentFile(folder / "documents.arrays", "documents")
     arrays = (
         vocabulary_arrays(statistics) | completion_arrays(collect_texts(columns, link_texts)) | site_arrays(columns)
     )

@@ -15,13 +15,12 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from periplus.arrays import write_arrays
-from periplus.index.index_manifest import SEGMENT_FORMAT
 from periplus.index.kernels.forward_index import DocumentTokens
 from periplus.index.kernels.inversion import Postings
 from periplus.index.kernels.postings_format import BITSET
 from periplus.index.kernels.term_dictionary import ENTRY_BITSET_ROW, ENTRY_ENCODING, ENTRY_FREQUENCY, TermEntry
 from periplus.index.segment import Segment
+from periplus.index.segment_file import write_segment_file
 from periplus.index.word_pairs import kernels
 
 __all__ = ["find_pair_sets", "is_consistent", "write_token_pairs", "write_word_pairs"]
@@ -137,7 +136,7 @@ def _write(folder: Path, source: _PairSource, documents: int, size: int) -> bool
         arrays = _write_lists(source, sizes, chosen)
     except OverflowError:
         return False
-    write_arrays(folder / "word_pairs.arrays", "word_pairs", arrays, format=SEGMENT_FORMAT)
+    write_segment_file(folder, "word_pairs", arrays, packed=("pair_key", "list_start"))
     return True
 
 

@@ -1,0 +1,114 @@
+"""A file of a segment: named arrays, of which columns of integers may be packed. They are unpacked when first read.
+
+The note `packed` of a file has, for each packed array, its type, its length, and whether it ascends: then differences
+are packed. Its bytes are those of `packed_integers.kernels`.
+"""
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from periplus.arrays import ArrayFile, write_arrays
+from periplus.errors import CorruptFile
+from periplus.index.index_manifest import SEGMENT_FORMAT
+from periplus.index.packed_integers.kernels import (
+    MAX_PACKED_BLOCK,
+    MAX_WIDTH,
+    PACKED_BLOCK,
+    pack_integers,
+    unpack_integers,
+)
+
+__all__ = ["SegmentFile", "write_segment_file"]
+
+_NOTE: Final = "packed"
+_TYPES: Final = frozenset(("|u1", "<u2", "<u4", "<u8", "<i2", "<i4", "<i8"))
+_MIN_BYTES: Final = 512
+"""Bytes of an array from which on it may be packed."""
+_MAX_SHARE: Final = 0.75
+"""It is packed if it then takes no more than this share of its bytes: what is not packed can stay mapped."""
+_LEAST_BLOCK: Final = 2
+"""Fewest bytes of a packed block."""
+
+
+class _Packed(msgspec.Struct, frozen=True, array_like=True):
+    """What a packed array is."""
+
+    dtype: str
+    length: int
+    differences: bool
+
+
+class SegmentFile(ArrayFile):
+    """One file of a segment, of this version or an earlier one."""
+
+    def __init__(self, path: Path, kind: str, *, parts: bool = False) -> None:
+        super().__init__(path, kind, format=SEGMENT_FORMAT, parts=parts)
+        try:
+            self._packed = msgspec.convert(self.notes.get(_NOTE, {}), dict[str, _Packed])
+        except msgspec.ValidationError as error:
+            raise CorruptFile(f"{path} has an unreadable note of packed arrays: {error}.") from error
+        self._unpacked: dict[str, npt.NDArray[Any]] = {}
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        if name not in self._packed:
+            return super().__getitem__(name)
+        values = self._unpacked.get(name)
+        if values is None:
+            values = self._unpacked[name] = self._unpack(name, self._packed[name])
+        return values
+
+    def _unpack(self, name: str, column: _Packed) -> npt.NDArray[Any]:
+        raw = super().__getitem__(name)
+        blocks = -(-column.length // PACKED_BLOCK)
+        if (
+            column.dtype in _TYPES
+            and column.length >= 0
+            and raw.dtype == np.uint8
+            and raw.ndim == 1
+            and blocks * _LEAST_BLOCK <= len(raw)
+        ):
+            values = np.empty(column.length, np.int64)
+            most = np.iinfo(column.dtype).max
+            if unpack_integers(raw, column.differences, values) and (not len(values) or values.max() <= most):
+                unpacked = values.astype(column.dtype, copy=False)
+                unpacked.flags.writeable = False  # As what is mapped.
+                return unpacked
+        raise CorruptFile(f"{self.path} is damaged in '{name}'.")
+
+
+def write_segment_file(
+    folder: Path,
+    part: str,
+    arrays: Mapping[str, npt.NDArray[Any]],
+    notes: Mapping[str, Any] | None = None,
+    *,
+    packed: Collection[str] = (),
+) -> None:
+    """Write one file of a segment; the arrays named in `packed` are packed if that takes clearly fewer bytes."""
+    written, columns = dict(arrays), dict[str, _Packed]()
+    for name in packed:
+        array = arrays.get(name)
+        chosen = _pack(array) if array is not None else None
+        if array is not None and chosen is not None:
+            written[name], differences = chosen
+            columns[name] = _Packed(array.dtype.str, len(array), differences)
+    every = dict(notes or {}) | ({_NOTE: msgspec.to_builtins(columns)} if columns else {})
+    write_arrays(folder / f"{part}.arrays", part, written, every, format=SEGMENT_FORMAT)
+
+
+def _pack(array: npt.NDArray[Any]) -> tuple[npt.NDArray[np.uint8], bool] | None:
+    """Return the packed bytes of a column, and whether they are differences; None if they are not worth it."""
+    if array.nbytes < _MIN_BYTES or array.dtype.str not in _TYPES or array.min() < 0 or array.max() >= 1 << MAX_WIDTH:
+        return None
+    values = array.astype(np.int64)
+    out = np.empty(-(-len(values) // PACKED_BLOCK) * MAX_PACKED_BLOCK, np.uint8)
+    options = [out[: pack_integers(values, False, out)].copy()]
+    if bool((values[1:] >= values[:-1]).all()):
+        options.append(out[: pack_integers(values, True, out)].copy())
+    best = min(range(len(options)), key=lambda number: len(options[number]))
+    return (options[best], bool(best)) if len(options[best]) <= _MAX_SHARE * array.nbytes else None
