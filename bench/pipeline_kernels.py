@@ -178,7 +178,7 @@ def add_terms(
 def _positions_of(postings: Any, entry: Any, document: int, row: Any, out: Any) -> int:  # pragma: no cover - compiled
     """Read where a term is in a document."""
     if entry.encoding == SPARSE:
-        return read_positions(postings.positions, row[3], row[2], row[0], out) if row[0] else 0
+        return read_positions(postings, row[3], row[2], row[0], out) if row[0] else 0
     block, offset = document // BLOCK, document % BLOCK
     header = find_block_header(postings, entry, block)
     if header < 0:
@@ -186,7 +186,7 @@ def _positions_of(postings: Any, entry: Any, document: int, row: Any, out: Any) 
     at, stop = block_span(postings, entry, header)
     _, position = block_offsets(postings, entry, header)
     impact, code, mask, begin = seek_posting(postings, at, stop, position, offset)
-    return read_positions(postings.positions, begin, code, mask, out) if impact >= 0 else 0
+    return read_positions(postings, begin, code, mask, out) if impact >= 0 else 0
 
 
 @njit(cache=True, nogil=True)

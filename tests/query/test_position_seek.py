@@ -17,6 +17,7 @@ from periplus.index.kernels.postings_reader import (
     enter_block,
     find_block_header,
     group_offsets,
+    make_tiny_postings,
     seek_posting,
 )
 from periplus.query.kernels.position_seek import TOO_LONG, has_followed, pass_neighbours, seek_document, skip_deltas
@@ -111,19 +112,19 @@ def test_deltas_of_any_bytes_are_skipped_alike() -> None:
 
 
 def test_few_positions_are_compared_as_all_are() -> None:
-    def both(data: Any, other: int, few: int, others: int, offset: int) -> Any:
+    def both(lists: Any, other: int, few: int, others: int, offset: int) -> Any:
         starts, positions = np.zeros(3, np.int64), np.zeros(3, np.int64)
-        read_positions(data, 0, few - 1, 32, starts)
-        size = read_positions(data, other, others - 1, 32, positions)
+        read_positions(lists, 0, few - 1, 32, starts)
+        size = read_positions(lists, other, others - 1, 32, positions)
         expected = keep_followed(starts, few, positions, size, offset) > 0
-        return has_followed(data, 0, few, other, others, offset), expected
+        return has_followed(lists.positions, 0, few, other, others, offset), expected
 
     run: Any = njit(both)
     chance, seen = random.Random(4), {0: 0, 1: 0, TOO_LONG: 0}
     for _ in range(3_000):
         few, others, highest = chance.randint(1, 3), chance.randint(1, 3), chance.choice([3, 9, 191, 200])
         data = np.array([chance.randint(0, highest) for _ in range(16 if chance.random() < 0.9 else 11)], np.uint8)
-        found, expected = run(data, 4, few, others, chance.randint(-4, 4))
+        found, expected = run(make_tiny_postings()._replace(positions=data), 4, few, others, chance.randint(-4, 4))
         assert found in (TOO_LONG, int(expected))
         seen[found] += 1
     assert min(seen.values()) > 200

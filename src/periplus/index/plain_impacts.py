@@ -29,7 +29,7 @@ def pack_plain_impacts(impacts: Impacts) -> dict[str, npt.NDArray[Any]]:
     of_documents = impacts.reshape(-1, ESCAPED, BLOCK).transpose(0, 2, 1).reshape(-1, ESCAPED).astype(np.uint32)
     codes = of_documents[:, 0] << 16 | of_documents[:, 1] << 8 | of_documents[:, 2]
     triples, numbers = np.unique(codes, return_inverse=True)
-    if len(triples) * _MIN_SHARED > len(codes):
+    if not len(codes) or len(triples) * _MIN_SHARED > len(codes):
         return {_WHOLE: impacts}
     kind = np.min_scalar_type(len(triples) - 1)
     rows = np.stack((triples >> 16, triples >> 8 & 255, triples & 255), axis=1).astype(np.uint8)

@@ -27,7 +27,7 @@ from periplus.index.kernels.term_dictionary import TermEntry
 from periplus.index.language_sets import MAX_LANGUAGE_SETS, LanguageSets
 from periplus.index.own_fields.own_fields import OwnFields
 from periplus.index.plain_impacts import read_plain_impacts
-from periplus.index.segment_file import SegmentFile
+from periplus.index.segment_file import PACKED_FORMAT, SegmentFile
 from periplus.index.skip_entries.kernels import unpack_rows
 from periplus.index.stored_texts import StoredTexts
 from periplus.index.term_rows import TermRowCache
@@ -116,12 +116,11 @@ class Segment:
             alive[deleted] = 0
         self.is_live = alive[: self.documents].view(np.bool_)
         self.live: npt.NDArray[np.uint64] = np.packbits(alive, bitorder="little").view(np.uint64)
-        postings = self.files["postings"]
-        columns = {"stream": self._postings_arrays.stream, "positions": postings["positions"]}
-        columns |= {"groups": self._groups, "plain_impact": self._plain_impacts}
-        static, highest = self._static_ranks
+        file, arrays = self.files["postings"], self._postings_arrays
         self.postings = postings_reader.PostingsReader(
-            **columns, static=static, block_static=highest, live=self.live, bitsets=self._bitsets
+            *(arrays.stream, file["positions"], self._groups, self._plain_impacts),
+            *(*self._static_ranks, self.live, self._bitsets),
+            packs_positions=int(file.format >= PACKED_FORMAT),
         )
         self.pinned_postings = pointers.pin(self.postings)
 
@@ -280,7 +279,7 @@ class Segment:
         if not mask:
             return np.zeros(0, np.int64), 0, 0
         out = np.empty(_MAX_POSITIONS, np.int64)
-        count = positions.read_positions(self.postings.positions, offset, code, mask, out)
+        count = positions.read_positions(self.postings, offset, code, mask, out)
         return out[:count].copy(), impact, mask
 
     def impact(self, term: TermEntry, document: npt.NDArray[np.int32]) -> int:

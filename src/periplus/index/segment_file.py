@@ -22,9 +22,12 @@ from periplus.index.packed_integers.kernels import (
     pack_integers,
     unpack_integers,
 )
+from periplus.typed_decoding import convert_to
 
-__all__ = ["SegmentFile", "write_segment_file"]
+__all__ = ["PACKED_FORMAT", "PackedColumn", "SegmentFile", "write_segment_file"]
 
+PACKED_FORMAT: Final = 4
+"""The format of segments from which on columns of integers, and positions of escaped postings, are packed."""
 _NOTE: Final = "packed"
 _TYPES: Final = frozenset(("|u1", "<u2", "<u4", "<u8", "<i2", "<i4", "<i8"))
 _MIN_BYTES: Final = 512
@@ -35,7 +38,7 @@ _LEAST_BLOCK: Final = 2
 """Fewest bytes of a packed block."""
 
 
-class _Packed(msgspec.Struct, frozen=True, array_like=True):
+class PackedColumn(msgspec.Struct, frozen=True, array_like=True):
     """What a packed array is."""
 
     dtype: str
@@ -49,7 +52,7 @@ class SegmentFile(ArrayFile):
     def __init__(self, path: Path, kind: str, *, parts: bool = False) -> None:
         super().__init__(path, kind, format=SEGMENT_FORMAT, parts=parts)
         try:
-            self._packed = msgspec.convert(self.notes.get(_NOTE, {}), dict[str, _Packed])
+            self._packed = convert_to(self.notes.get(_NOTE, {}), dict[str, PackedColumn])
         except msgspec.ValidationError as error:
             raise CorruptFile(f"{path} has an unreadable note of packed arrays: {error}.") from error
         self._unpacked: dict[str, npt.NDArray[Any]] = {}
@@ -62,7 +65,7 @@ class SegmentFile(ArrayFile):
             values = self._unpacked[name] = self._unpack(name, self._packed[name])
         return values
 
-    def _unpack(self, name: str, column: _Packed) -> npt.NDArray[Any]:
+    def _unpack(self, name: str, column: PackedColumn) -> npt.NDArray[Any]:
         raw = super().__getitem__(name)
         blocks = -(-column.length // PACKED_BLOCK)
         if (
@@ -90,13 +93,13 @@ def write_segment_file(
     packed: Collection[str] = (),
 ) -> None:
     """Write one file of a segment; the arrays named in `packed` are packed if that takes clearly fewer bytes."""
-    written, columns = dict(arrays), dict[str, _Packed]()
+    written, columns = dict(arrays), dict[str, PackedColumn]()
     for name in packed:
         array = arrays.get(name)
         chosen = _pack(array) if array is not None else None
         if array is not None and chosen is not None:
             written[name], differences = chosen
-            columns[name] = _Packed(array.dtype.str, len(array), differences)
+            columns[name] = PackedColumn(array.dtype.str, len(array), differences)
     every = dict(notes or {}) | ({_NOTE: msgspec.to_builtins(columns)} if columns else {})
     write_arrays(folder / f"{part}.arrays", part, written, every, format=SEGMENT_FORMAT)
 

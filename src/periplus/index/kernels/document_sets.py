@@ -232,14 +232,10 @@ def find_phrase_documents(
     starts, positions = np.empty(_MAX_POSITIONS, np.int64), np.empty(_MAX_POSITIONS, np.int64)
     for n in np.flatnonzero(shared):
         first = postings[0, n]
-        count = read_positions(
-            lists.positions, first[LOOKUP_POSITIONS], first[LOOKUP_CODE], first[LOOKUP_FIELDS], starts
-        )
+        count = read_positions(lists, first[LOOKUP_POSITIONS], first[LOOKUP_CODE], first[LOOKUP_FIELDS], starts)
         for term in range(1, len(rows)):
             row = postings[term, n]
-            size = read_positions(
-                lists.positions, row[LOOKUP_POSITIONS], row[LOOKUP_CODE], row[LOOKUP_FIELDS], positions
-            )
+            size = read_positions(lists, row[LOOKUP_POSITIONS], row[LOOKUP_CODE], row[LOOKUP_FIELDS], positions)
             count = keep_followed(starts, count, positions, size, term)
         within = False
         for start in starts[:count]:

@@ -25,7 +25,7 @@ from periplus.index.kernels.postings_format import (
     write_blocked,
     write_sparse,
 )
-from periplus.index.kernels.term_dictionary import write_varint
+from periplus.index.position_lists.kernels import write_list, write_position_delta
 
 __all__ = [
     "BLOCK",
@@ -33,7 +33,6 @@ __all__ = [
     "FIELDS",
     "FIELD_SHIFT",
     "MAX_IMPACT",
-    "ONE_BYTE_LIMIT",
     "Postings",
     "SortedTokens",
     "allocate_postings",
@@ -48,8 +47,8 @@ FIELD_SHIFT = 29
 """A position shifted right by this many bits is its field."""
 MAX_IMPACT = 255
 """Impacts are 1 to MAX_IMPACT, which is a term weight of 1: one byte each."""
-ONE_BYTE_LIMIT = 192
-"""Position deltas below this take one byte; two bytes reach to 16,319, which few documents exceed."""
+_OFFSET = (1 << FIELD_SHIFT) - 1
+"""The bits of a position that are its offset in its field."""
 _IN_BODY = np.uint32(BODY_FIELD) << np.uint32(FIELD_SHIFT)
 _AFTER_BODY = np.uint32(BODY_FIELD + 1) << np.uint32(FIELD_SHIFT)
 """Positions from the first up to, not including, the second are in the body."""
@@ -121,21 +120,6 @@ def count_postings(
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _write_position_delta(out: npt.NDArray[np.uint8], at: int, value: int) -> int:  # pragma: no cover - compiled
-    """Write a position delta: one byte below ONE_BYTE_LIMIT, then two up to 63 * 256 more, else 255 and a varint."""
-    if value < ONE_BYTE_LIMIT:
-        out[at] = np.uint8(value)
-        return at + 1
-    value -= ONE_BYTE_LIMIT
-    if value < (255 - ONE_BYTE_LIMIT) * 256:
-        out[at] = np.uint8(ONE_BYTE_LIMIT + (value >> 8))
-        out[at + 1] = np.uint8(value & 255)
-        return at + 2
-    out[at] = np.uint8(255)
-    return write_varint(out, at + 1, value)
-
-
-@njit(cache=True, nogil=True, forceinline=True)
 def _impact(weight: float, k1: float) -> int:  # pragma: no cover - compiled
     """Return the impact of a term weight, rounded up."""
     return max(1, min(MAX_IMPACT, int(np.ceil(MAX_IMPACT * weight / (k1 + weight)))))
@@ -148,8 +132,8 @@ def _write_positions(
     """Write the positions of one field: the first, then deltas; return the offset after them."""
     before = np.int64(0)
     for i in range(begin, end):
-        offset = np.int64(tokens.positions[i] & np.uint32((1 << FIELD_SHIFT) - 1))
-        at = _write_position_delta(out, at, offset - before)
+        offset = np.int64(tokens.positions[i] & np.uint32(_OFFSET))
+        at = write_position_delta(out, at, offset - before)
         before = offset
     return at
 
@@ -158,14 +142,13 @@ def _write_positions(
 def _write_fields(
     tokens: SortedTokens, begin: Any, end: Any, out: npt.NDArray[np.uint8], at: int
 ) -> int:  # pragma: no cover - compiled
-    """Write the positions of an escaped posting, field by field, each with a count."""
+    """Write the positions of an escaped posting, field by field, packed."""
     while begin < end:
         field = tokens.positions[begin] >> np.uint32(FIELD_SHIFT)
         stop = begin
         while stop < end and tokens.positions[stop] >> np.uint32(FIELD_SHIFT) == field:
             stop += np.uint64(1)
-        at = _write_position_delta(out, at, np.int64(stop - begin))
-        at = _write_positions(tokens, begin, stop, out, at)
+        at = write_list(tokens.positions, begin, stop, np.uint32(_OFFSET), out, at)
         begin = stop
     return at
 
@@ -174,10 +157,10 @@ def _write_fields(
 def _insert_size(positions: Any, begin: int, end: int) -> int:  # pragma: no cover - compiled
     """Insert the size of a block's positions before them; return where they end then."""
     block_size = end - begin
-    space = _write_position_delta(positions, end, block_size) - end  # Written behind them only to see how long it is.
+    space = write_position_delta(positions, end, block_size) - end  # Written behind them only to see how long it is.
     for at in range(end - 1, begin - 1, -1):
         positions[at + space] = positions[at]
-    _write_position_delta(positions, begin, block_size)
+    write_position_delta(positions, begin, block_size)
     return end + space
 
 

@@ -5,25 +5,36 @@ from typing import Any
 import numpy as np
 
 from periplus.accel import njit
-from periplus.accel.bit_ops import lowest_bit
-from periplus.index.kernels.inversion import FIELD_SHIFT, ONE_BYTE_LIMIT
+from periplus.accel.bit_ops import load_uint64, lowest_bit
+from periplus.index.kernels.inversion import FIELD_SHIFT
 from periplus.index.kernels.postings_format import BODY_ONLY, ESCAPED
 from periplus.index.kernels.term_dictionary import read_bounded_varint
+from periplus.index.position_lists.kernels import (
+    COUNT_SHIFT,
+    FIRST_COUNT,
+    MAX_POSITION_BITS,
+    ONE_BYTE_LIMIT,
+    SINGLE_BITS,
+    SINGLE_LIMIT,
+    WIDTH_MASK,
+)
 
 __all__ = [
+    "BYTES",
+    "enter_list",
     "keep_followed",
-    "read_position_count",
+    "leave_list",
     "read_position_delta",
     "read_positions",
+    "read_step",
     "skip_position_deltas",
     "skip_positions",
 ]
 
-
+BYTES = -1
+"""The width of positions that are written in bytes: those of escaped postings up to format 3."""
 _IN_BODY = np.int64(BODY_ONLY.bit_length() - 1) << np.int64(FIELD_SHIFT)
 """The first position of the body."""
-
-
 _OFFSET = np.int64((1 << FIELD_SHIFT) - 1)
 """The bits of a position that are its offset in its field."""
 
@@ -52,13 +63,6 @@ def read_position_delta(data: Any, at: int) -> tuple[int, int]:  # pragma: no co
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def read_position_count(data: Any, at: int) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Read how many positions follow, never more than the array has bytes for; parameters as for the other."""
-    count, at = read_position_delta(data, at)
-    return min(count, len(data) - at), at
-
-
-@njit(cache=True, nogil=True, forceinline=True)
 def skip_position_deltas(data: Any, at: int, count: int) -> int:  # pragma: no cover - compiled
     """Return the offset after `count` position deltas."""
     for _ in range(count):
@@ -75,23 +79,102 @@ def skip_position_deltas(data: Any, at: int, count: int) -> int:  # pragma: no c
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def skip_positions(data: Any, at: int, code: int, mask: int) -> int:  # pragma: no cover - compiled
-    """Return the offset after the positions of a posting, given its code and its mask of fields."""
-    if code < ESCAPED:
-        return skip_position_deltas(data, at, code + 1)
+def enter_list(lists: Any, at: int) -> tuple[int, int, int]:  # pragma: no cover - compiled
+    """Read what the positions of an escaped posting in one field begin with.
+
+    Parameters
+        lists: the segment
+        at: where they begin
+    Returns
+        how many they are, the width of each (BYTES where they are written in bytes), and where the first begins
+    """
+    data = lists.positions
+    size = np.int64(len(data))
+    if not lists.packs_positions:
+        count, at = read_position_delta(data, at)
+        return min(count, size - at), np.int64(BYTES), at
+    if np.uint64(at) >= np.uint64(size):
+        return np.int64(0), np.int64(0), size
+    head = np.int64(data[at])
+    if head < SINGLE_LIMIT:  # The only position is the byte itself.
+        return np.int64(1), np.int64(SINGLE_BITS), np.int64(at)
+    count, width, at = (head >> COUNT_SHIFT) - FIRST_COUNT, head & WIDTH_MASK, at + 1
+    is_many = count == 0
+    if is_many:
+        count, at = read_position_delta(data, at)
+    if width == WIDTH_MASK:
+        width, at = read_position_delta(data, at)
+        width = min(width, np.int64(MAX_POSITION_BITS))
+    if is_many:  # Never more than the array has bits for.
+        count = min(count, (size - at) * 8 // (width if width else 1))
+    return count, width, np.int64(at)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def leave_list(lists: Any, at: int, count: int, width: int) -> int:  # pragma: no cover - compiled
+    """Return the offset after packed positions; parameters as `enter_list` returned them."""
+    return min(at + ((count * width + 7) >> 3), np.int64(len(lists.positions)))
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def read_packed(data: Any, at: int, n: int, width: int) -> int:  # pragma: no cover - compiled
+    """Return number `n` of those packed from `at` on; beyond the end of the array there are zeros."""
+    bit = n * width
+    place, word = at + (bit >> 3), np.uint64(0)
+    if place + 8 <= len(data):
+        word = load_uint64(data, place)
+    else:
+        for byte in range(place, len(data)):
+            word |= np.uint64(data[byte]) << np.uint64(8 * (byte - place))
+    return np.int64((word >> np.uint64(bit & 7)) & ((np.uint64(1) << np.uint64(width)) - np.uint64(1)))
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def read_step(lists: Any, at: int, n: int, width: int) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Read the step to a position from the one before.
+
+    Parameters
+        lists: the segment
+        at, width: where it begins if positions are written in bytes, otherwise where the first begins
+        n: its number among the positions of the posting in one field
+    Returns
+        the step, which of the first is its offset in the field; and `at` for the next
+    """
+    if width == BYTES:
+        return read_position_delta(lists.positions, at)
+    return read_packed(lists.positions, at, n, width) + (n > 0), at
+
+
+@njit(cache=True, nogil=True)
+def _skip_byte_lists(lists: Any, at: int, mask: int) -> int:  # pragma: no cover - compiled
+    """Return the offset after the positions of an escaped posting, of a segment up to format 3."""
     while mask:
         mask &= mask - 1
-        count, at = read_position_count(data, at)
-        at = skip_position_deltas(data, at, count)
+        count, _, at = enter_list(lists, at)
+        at = skip_position_deltas(lists.positions, at, count)
     return at
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def read_positions(data: Any, at: int, code: int, mask: int, out: Any) -> int:  # pragma: no cover - compiled
+def skip_positions(lists: Any, at: int, code: int, mask: int) -> int:  # pragma: no cover - compiled
+    """Return the offset after the positions of a posting, given its code and its mask of fields."""
+    if code < ESCAPED:
+        return skip_position_deltas(lists.positions, at, code + 1)
+    if not lists.packs_positions:
+        return _skip_byte_lists(lists, at, mask)
+    while mask:
+        mask &= mask - 1
+        count, width, at = enter_list(lists, at)
+        at = leave_list(lists, at, count, width)
+    return at
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def read_positions(lists: Any, at: int, code: int, mask: int, out: Any) -> int:  # pragma: no cover - compiled
     """Read the positions of a posting.
 
     Parameters
-        data, at: positions of the segment, and where those of the posting begin
+        lists, at: the segment, of which `positions` and `packs_positions` are read, and where the positions begin
         code, mask: of the posting
         out: int64 array for positions, each with its field in the upper bits; those beyond its length are left out
     Returns
@@ -101,7 +184,7 @@ def read_positions(data: Any, at: int, code: int, mask: int, out: Any) -> int:  
     if code < ESCAPED:  # The usual posting: one to three times in the body.
         offset = np.int64(0)
         for _ in range(code + 1):
-            delta, at = read_position_delta(data, at)
+            delta, at = read_position_delta(lists.positions, at)
             offset += delta
             if used < len(out):
                 out[used] = _IN_BODY | (offset & _OFFSET)
@@ -110,14 +193,16 @@ def read_positions(data: Any, at: int, code: int, mask: int, out: Any) -> int:  
     while mask:
         field = np.int64(lowest_bit(np.uint64(mask)))
         mask &= mask - 1
-        count, at = read_position_count(data, at)
+        count, width, at = enter_list(lists, at)
         offset = np.int64(0)
-        for _ in range(count):
-            delta, at = read_position_delta(data, at)
+        for n in range(count if width == BYTES else min(count, len(out) - used)):
+            delta, at = read_step(lists, at, n, width)
             offset += delta
             if used < len(out):
                 out[used] = (field << FIELD_SHIFT) | (offset & _OFFSET)
                 used += 1
+        if width != BYTES:
+            at = leave_list(lists, at, count, width)
     return used
 
 
@@ -143,10 +228,3 @@ def keep_followed(
             starts[selected] = starts[n]
             selected += 1
     return selected
-
-
-def warm() -> None:
-    """Compile this module's kernels for the types that production uses."""
-    data = np.zeros(1, np.uint8)
-    data.flags.writeable = False
-    read_positions(data, 0, 0, 32, np.zeros(1, np.int64))

@@ -14,7 +14,14 @@ import numpy.typing as npt
 from periplus.accel import njit
 from periplus.accel.bit_ops import lowest_bit
 from periplus.index.kernels.inversion import FIELD_SHIFT, FIELDS, SortedTokens
-from periplus.index.kernels.positions import read_position_count, read_position_delta, skip_position_deltas
+from periplus.index.kernels.positions import (
+    BYTES,
+    enter_list,
+    leave_list,
+    read_position_delta,
+    read_step,
+    skip_position_deltas,
+)
 from periplus.index.kernels.postings_format import ESCAPED
 from periplus.index.kernels.postings_reader import PostingsReader, make_tiny_postings, term_entry
 from periplus.index.kernels.postings_scan import POSITIONS_SIZED, read_postings
@@ -59,6 +66,14 @@ def _max_frequency(source: MergeSource) -> int:  # pragma: no cover - compiled
     return most
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def _leave(postings: PostingsReader, at: int, count: int, width: int) -> int:  # pragma: no cover - compiled
+    """Return the offset after so many positions, of a width that may be BYTES."""
+    if width == BYTES:
+        return skip_position_deltas(postings.positions, at, count)
+    return leave_list(postings, at, count, width)
+
+
 @njit(cache=True, nogil=True)
 def measure_tokens(
     postings: PostingsReader, source: MergeSource, lengths: npt.NDArray[np.int32], totals: npt.NDArray[np.int64]
@@ -86,13 +101,15 @@ def measure_tokens(
             while mask:
                 field = np.int64(lowest_bit(mask))
                 mask &= mask - np.uint64(1)
-                times = np.int64(code + 1)
+                times, width = np.int64(code + 1), np.int64(BYTES)
                 if code == ESCAPED:
-                    times, position = read_position_count(postings.positions, position)
+                    times, width, position = enter_list(postings, position)
                 where = np.int64(0)
-                for _ in range(times):
-                    step, position = read_position_delta(postings.positions, position)
+                for number in range(times):
+                    step, position = read_step(postings, position, number, width)
                     where += step
+                if width != BYTES:
+                    position = leave_list(postings, position, times, width)
                 if document >= 0:
                     lengths[document, field] = max(lengths[document, field], where + 1)
                     totals[new] += times
@@ -122,8 +139,8 @@ def count_tokens(
                 mask, times = masks[n], np.int64(0)
                 while mask:
                     mask &= mask - np.uint8(1)
-                    count, position = read_position_count(postings.positions, position)
-                    position = skip_position_deltas(postings.positions, position, count)
+                    count, width, position = enter_list(postings, position)
+                    position = _leave(postings, position, count, width)
                     times += count
             if document >= 0:
                 counts[document] += times
@@ -159,17 +176,19 @@ def collect_tokens(
             for field in range(FIELDS):
                 if not (masks[n] >> field) & 1:
                     continue
-                times = np.int64(code + 1)
+                times, width = np.int64(code + 1), np.int64(BYTES)
                 if code == ESCAPED:
-                    times, position = read_position_count(postings.positions, position)
+                    times, width, position = enter_list(postings, position)
                 where = np.int64(0)
-                for _ in range(times):
-                    step, position = read_position_delta(postings.positions, position)
+                for number in range(times):
+                    step, position = read_step(postings, position, number, width)
                     where += step
                     if document >= 0:
                         terms[cursors[document]] = new
                         positions[cursors[document]] = (field << FIELD_SHIFT) | where
                         cursors[document] += 1
+                if width != BYTES:
+                    position = leave_list(postings, position, times, width)
 
 
 @njit(cache=True, nogil=True)
@@ -203,18 +222,20 @@ def gather_tokens(
             while mask:
                 field = np.int64(lowest_bit(mask))
                 mask &= mask - np.uint64(1)
-                times = np.int64(code + 1)
+                times, width = np.int64(code + 1), np.int64(BYTES)
                 if code == ESCAPED:
-                    times, position = read_position_count(postings.positions, position)
+                    times, width, position = enter_list(postings, position)
                 if document < 0:
-                    position = skip_position_deltas(postings.positions, position, times)
+                    position = _leave(postings, position, times, width)
                     continue
                 token = np.uint64(document) << _DOCUMENT_SHIFT | np.uint64(field << FIELD_SHIFT)
-                for _ in range(times):
-                    step, position = read_position_delta(postings.positions, position)
+                for number in range(times):
+                    step, position = read_step(postings, position, number, width)
                     token += np.uint64(step)
                     tokens[at] = token
                     at += 1
+                if width != BYTES:
+                    position = leave_list(postings, position, times, width)
         cursors[new] = at
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 from periplus.accel.bit_ops import load_uint64, lowest_bit, popcount
-from periplus.accel.pointers import array_1d, array_2d
+from periplus.accel.pointers import array_1d, array_2d, scalar
 from periplus.index.kernels.positions import read_position_delta, skip_position_deltas, skip_positions
 from periplus.index.kernels.postings_format import (
     BLOCK,
@@ -73,6 +73,8 @@ class PostingsReader(NamedTuple):
     """By document: what its score is multiplied by, more than 0; empty where all are 1."""
     block_factor: npt.NDArray[np.float32] = np.zeros(0, np.float32)
     """The highest factor in each block; empty where all are 1."""
+    packs_positions: int = 1
+    """Whether positions of escaped postings are packed; up to format 3 they are written in bytes."""
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -89,6 +91,7 @@ def get_postings(addresses: Any) -> PostingsReader:  # pragma: no cover - compil
         array_2d(addresses, 7, np.uint64),
         array_1d(addresses, 8, np.float32),
         array_1d(addresses, 9, np.float32),
+        scalar(addresses, 10, np.int64),
     )
 
 
@@ -229,7 +232,7 @@ def pass_blocks(
                 position = skip_position_deltas(positions, position, code + 1)
             else:
                 mask, _, at = read_escaped(stream, at)
-                position = skip_positions(positions, position, ESCAPED, mask)
+                position = skip_positions(postings, position, ESCAPED, mask)
     return at, position
 
 
@@ -300,7 +303,7 @@ def seek_posting(
             mask, impact, after = read_escaped(stream, at + 1)
         if byte & 63 == offset:
             return impact, code, mask, position
-        position = skip_positions(postings.positions, position, code, mask)
+        position = skip_positions(postings, position, code, mask)
         at = after
     return -1, 0, 0, 0
 
@@ -377,6 +380,7 @@ def make_tiny_postings() -> PostingsReader:
         np.zeros((1, 1), np.uint64),
         np.zeros(0, np.float32),
         np.zeros(0, np.float32),
+        1,
     )
 
 

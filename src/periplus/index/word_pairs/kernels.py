@@ -52,8 +52,8 @@ def _gather_block(
         at += 1
         if code == ESCAPED:
             mask, _, at = read_escaped(postings.stream, at)
-        size = read_positions(postings.positions, position, code, mask, room)
-        position = skip_positions(postings.positions, position, code, mask)
+        size = read_positions(postings, position, code, mask, room)
+        position = skip_positions(postings, position, code, mask)
         if used + size > len(keys):
             return -1, position
         document = (prefix + (byte & (BLOCK - 1))) << (_POSITION_BITS + _TERM_BITS)

@@ -73,7 +73,7 @@ def unpack_sparse(
         scratch.sparse[leaf, n] = document << 24 | mask << 16 | impact << 8 | code
         if phrases:
             scratch.sparse[row, n] = position
-            position = skip_positions(lists.positions, position, code, mask)
+            position = skip_positions(lists, position, code, mask)
 
 
 @njit(cache=True, nogil=True)

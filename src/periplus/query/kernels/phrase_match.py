@@ -85,9 +85,9 @@ def has_phrase(
                     work += code + 1 + count + _READ_WORK
                     count = found
                     break
-            read_positions(lists.positions, unread, count - 1, BODY_ONLY, first)
+            read_positions(lists, unread, count - 1, BODY_ONLY, first)
             unread = np.int64(-1)
-        size = read_positions(lists.positions, position, code, mask, other)
+        size = read_positions(lists, position, code, mask, other)
         work += size + count + _READ_WORK
         if word == begin:
             for i in range(size):

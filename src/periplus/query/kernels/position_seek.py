@@ -33,6 +33,13 @@ class _PostingBytes(NamedTuple):
 
     stream: npt.NDArray[np.uint8]
     positions: npt.NDArray[np.uint8]
+    packs_positions: int
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _posting_bytes(lists: PostingsReader) -> _PostingBytes:  # pragma: no cover - compiled
+    """Return those of a segment."""
+    return _PostingBytes(lists.stream, lists.positions, lists.packs_positions)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -91,7 +98,7 @@ def _pass_postings(
         plain = lowest_bit(escaped) >> 3
         position = skip_deltas(lists.positions, position, count + _positions_of(_first_bytes(word, plain), plain))
         mask, _, at = read_escaped(lists.stream, at + plain + 1)
-        position = skip_positions(lists.positions, position, ESCAPED, mask)
+        position = skip_positions(lists, position, ESCAPED, mask)
         count = 0
     return skip_deltas(lists.positions, position, count)
 
@@ -156,13 +163,13 @@ def pass_neighbours(
     if count < 32:
         word &= (_ONE << np.uint64(2 * count)) - _ONE
     if first - aligned + count > 32 or word & (word >> _ONE) & _LOW_BITS:
-        return _pass_mixed(_PostingBytes(lists.stream, lists.positions), entry, first, header, at, position)
+        return _pass_mixed(_posting_bytes(lists), entry, first, header, at, position)
     stop = at + count + popcount(word & _LOW_BITS) + 2 * popcount(word & ~_LOW_BITS)
     fillers = _count_fillers(lists.stream, entry.begin + 2 + first, entry.begin + 2 + header)
     after = _pass_postings(lists, at, stop, position, fillers)
     if after >= 0:
         return stop, after
-    return _pass_mixed(_PostingBytes(lists.stream, lists.positions), entry, first, header, at, position)
+    return _pass_mixed(_posting_bytes(lists), entry, first, header, at, position)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -192,7 +199,7 @@ def seek_document(
         if (here >> np.uint64(8 * plain)) & _HIGH & np.uint64(255):
             break
         mask, _, at = read_escaped(lists.stream, at + 1)
-        position = skip_positions(lists.positions, position, ESCAPED, mask)
+        position = skip_positions(lists, position, ESCAPED, mask)
     return at, position
 
 

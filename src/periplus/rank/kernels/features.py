@@ -316,7 +316,7 @@ def _measure_places(
             mask, code, at = found[term, i, 0] & _MEASURED, found[term, i, 2], found[term, i, 3]
             if mask and not (len(asked.excluded) and asked.excluded[which[i], term]):
                 masks[asked.word[term]] |= mask
-                size = read_positions(lists.positions, at, code, mask, places)
+                size = read_positions(lists, at, code, mask, places)
                 count = _merge(events, count, asked.word[term], places, size, spare)
         _fill_fields(asked, masks, row)
         _look_at_places(asked, events, count, needed, row, spare, one, two)

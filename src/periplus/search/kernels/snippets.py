@@ -218,9 +218,7 @@ def read_places(
         if mask and not (len(asked.excluded) and asked.excluded[number, term]):
             has[word] = True
             out = room[used : used + _MOST_POSITIONS]
-            count = read_positions(
-                lists.positions, rows[term, number, 3], rows[term, number, 2], mask & _UP_TO_BODY, out
-            )
+            count = read_positions(lists, rows[term, number, 3], rows[term, number, 2], mask & _UP_TO_BODY, out)
             for i in range(count):  # Positions are in order of fields, and the body is the last of these.
                 if out[i] >= _BODY:
                     room[used] = out[i] - _BODY
