@@ -14,6 +14,7 @@ from periplus.index import CollectionDictionary, Index, SegmentDictionary, build
 from periplus.index.collection.merged_terms import merge_dictionaries, select_numbers, select_prefix, sum_frequencies
 from periplus.index.kernels import term_packing
 from periplus.index.kernels.term_dictionary import TermDictionary, TermTable
+from periplus.index.vocabulary.name_file import name_columns
 from periplus.search import decode_record, encode_record
 from periplus.settings import IndexSettings
 from periplus.text import language_number
@@ -105,7 +106,7 @@ def test_it_answers_as_the_index_does(index: Index) -> None:
         assert dictionary.frequent_numbers(10, 2_000, 3) == index.frequent_numbers(10, 2_000, 3)
         assert dictionary.spelling.document_frequencies(words) == index.spelling.document_frequencies(words)
         assert dictionary.spelling.find_candidates("harbuor") == index.spelling.find_candidates("harbuor")
-        keys = {int(key) for segment in index.segments for key in segment.files["names"]["name_key"]}
+        keys = {int(key) for segment in index.segments for key in name_columns(segment.files["names"]).key}
         for key in (*keys, 0, 12345):
             assert dictionary.names(key) == index.names(key)
         asked = np.array([12345, *keys, 0], np.uint64)

@@ -8,12 +8,10 @@ import pytest
 
 from index.made_pages import visit
 from naive import names as naive
-from periplus.arrays import write_arrays
-from periplus.errors import CorruptFile
 from periplus.index import Index, LiveIndex, build_index, find_named_documents
-from periplus.index.index_manifest import SEGMENT_FORMAT
 from periplus.index.vocabulary.kernels import name_words
 from periplus.index.vocabulary.name_columns import name_keys
+from periplus.index.vocabulary.name_file import name_columns
 from periplus.index.vocabulary.name_lookup import _join_letters, _replace_word, name_key
 from periplus.records import FetchRecord, PageFlag
 from periplus.settings import IndexSettings
@@ -104,9 +102,10 @@ def test_merging_learns_from_all_segments(tmp_path: Path) -> None:
     assert named(tmp_path, "tolland") == ["Mira Tolland"]
     whole = tmp_path / "whole"
     build_index(records, whole, IndexSettings())
-    for name in ("name_key", "name_document", "name_kind", "name_weight", "mentions"):
-        own, other = (Index.open(folder).segments[0].files["names"][name] for folder in (tmp_path, whole))
-        np.testing.assert_array_equal(own, other)
+    own, other = (Index.open(folder).segments[0].files["names"] for folder in (tmp_path, whole))
+    for one, two in zip(name_columns(own), name_columns(other), strict=True):
+        np.testing.assert_array_equal(one, two)
+    np.testing.assert_array_equal(own["mentions"], other["mentions"])
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -200,7 +199,7 @@ def test_a_title_may_begin_with_http(tmp_path: Path) -> None:
     assert list(counted(tmp_path).values()).count(1) == 2
     segment = Index.open(tmp_path).segments[0]
     without = [n for n in range(segment.documents) if segment.string("title", n).startswith("http://")]
-    assert not set(without) & set(segment.files["names"]["name_document"].tolist())
+    assert not set(without) & set(name_columns(segment.files["names"]).document.tolist())
 
 
 def spread(*texts: tuple[str, str, str]) -> list[FetchRecord]:
@@ -285,20 +284,6 @@ def test_keys_are_the_same_in_tables_and_queries(name: str) -> None:
 
 def test_numbers_stay_apart() -> None:
     assert len({name_key(split) for split in ([b"9", b"11"], [b"911"], [b"9", b"1", b"1"])}) == 3
-
-
-@pytest.mark.parametrize(
-    ("array", "value"), [("name_document", 1 << 20), ("name_kind", 9), ("name_key", 0), ("mentions", -2)]
-)
-def test_damaged_tables_are_refused(tmp_path: Path, array: str, value: int) -> None:
-    build_index(pages(), tmp_path, IndexSettings())
-    path = next(tmp_path.glob("seg-*/names.arrays"))
-    file = Index.open(tmp_path).segments[0].files["names"]
-    arrays = {name: np.array(file[name]) for name in file.sizes()}
-    arrays[array][-1] = value
-    write_arrays(path, "names", arrays, format=SEGMENT_FORMAT)
-    with pytest.raises(CorruptFile, match=array):
-        Index.open(tmp_path)
 
 
 def test_an_index_without_names_is_searched(tmp_path: Path) -> None:

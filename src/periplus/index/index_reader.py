@@ -15,7 +15,8 @@ from periplus.index.collection.collection_view import FrequentTerms, NameEntry
 from periplus.index.index_manifest import Manifest, SegmentEntry, read_deleted, read_manifest
 from periplus.index.live.late_dates import LateNews, read_late_news
 from periplus.index.segment import Segment
-from periplus.index.vocabulary.name_lookup import known_names, segment_names
+from periplus.index.vocabulary.name_file import known_names
+from periplus.index.vocabulary.name_lookup import segment_names
 from periplus.index.vocabulary.spelling_dictionary import SpellingDictionary
 from periplus.text import LANGUAGES
 
@@ -172,7 +173,7 @@ class Index:
         known = np.zeros(len(keys), np.bool_)
         for segment in self.segments:
             if "names" in segment.files:
-                known |= known_names(segment.files["names"]["name_key"], keys)
+                known |= known_names(segment.files["names"], keys)
         return known
 
     def _count_languages(self) -> dict[str, int]:

@@ -18,7 +18,8 @@ from periplus.index.collection.merged_terms import merge_dictionaries, select_nu
 from periplus.index.collection.segment_dictionary import SegmentDictionary
 from periplus.index.kernels import term_packing
 from periplus.index.kernels.term_dictionary import MIN_ENTRY, PAGE, TermDictionary
-from periplus.index.vocabulary.name_lookup import MAX_ROWS, known_names
+from periplus.index.vocabulary.name_file import known_keys
+from periplus.index.vocabulary.name_lookup import MAX_ROWS
 from periplus.index.vocabulary.spelling_dictionary import SpellingDictionary
 
 __all__ = ["CollectionDictionary"]
@@ -135,7 +136,7 @@ class CollectionDictionary:
 
     def known_names(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
         """Return of which names, given by their keys, there are documents, deleted or not."""
-        return known_names(self._name_keys, keys)
+        return known_keys(self._name_keys, keys)
 
     def _name_entry(self, row: int, first: int) -> NameEntry | None:
         """Return a row of the names; None if its document is deleted, or its segment has many before it."""

@@ -10,6 +10,7 @@ from periplus.errors import CorruptFile
 from periplus.index.collection.language_terms import read_language_terms
 from periplus.index.kernels.term_dictionary import PAGE, TermDictionary
 from periplus.index.segment import Segment
+from periplus.index.vocabulary.name_file import name_columns
 from periplus.index.vocabulary.surface_forms import VocabularyStatistics
 
 __all__ = ["SegmentDictionary", "read_dictionary"]
@@ -89,10 +90,7 @@ def read_dictionary(segment: Segment) -> SegmentDictionary:
         sampled,
         _array(words, "pair_key", np.uint32),
         _array(words, "pair_count", np.uint16),
-        _array(names, "name_key", np.uint64),
-        _array(names, "name_document", np.int32),
-        _array(names, "name_kind", np.uint8),
-        _array(names, "name_weight", np.uint8),
+        *name_columns(names),
         _array(names, "mentions", np.int32),
         read_language_terms(segment),
     )

@@ -9,7 +9,6 @@ import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,12 +24,10 @@ from periplus.index.index_manifest import (
 )
 from periplus.index.merge.segment_merger import merge_segments
 from periplus.index.segment import Segment
-from periplus.index.segment_file import write_segment_file
+from periplus.index.vocabulary.name_file import NameColumns, name_columns, select_names, write_name_file
 from periplus.settings import IndexSettings
 
 __all__ = ["replace_index", "write_slice"]
-
-_COLUMNS = {"name_key": np.uint64, "name_document": np.int32, "name_kind": np.uint8, "name_weight": np.uint8}
 
 Numbers = npt.NDArray[np.int64]
 
@@ -43,21 +40,21 @@ def write_slice(folder: Path, segments: Sequence[Segment], settings: IndexSettin
     maps = merge_segments(folder, segments, settings)
     documents = sum(int(np.count_nonzero(numbers >= 0)) for numbers in maps)
     mentions = np.zeros(documents, np.int32)
-    parts: dict[str, list[npt.NDArray[Any]]] = {name: [np.zeros(0, kind)] for name, kind in _COLUMNS.items()}
+    parts = [name_columns(None)]
     for segment, numbers in zip(segments, maps, strict=True):
         file = segment.files.get("names")
         if file is None:
             continue
         own = np.flatnonzero(numbers >= 0)
         mentions[numbers[own]] = np.asarray(file["mentions"])[own]
-        of_document = numbers[np.asarray(file["name_document"]).astype(np.int64)]
+        names = name_columns(file)
+        of_document = numbers[names.document]
         rows = np.flatnonzero(of_document >= 0)
-        for name in _COLUMNS:
-            parts[name].append(np.asarray(file[name])[rows] if name != "name_document" else of_document[rows])
-    columns = {name: np.concatenate(parts[name]).astype(kind) for name, kind in _COLUMNS.items()}
-    order = np.argsort(columns["name_key"], kind="stable")
-    arrays: dict[str, npt.NDArray[Any]] = {name: column[order] for name, column in columns.items()}
-    write_segment_file(folder, "names", arrays | {"mentions": mentions}, packed=("mentions",))
+        part = select_names(names, rows)
+        parts.append(part._replace(document=of_document[rows].astype(np.int32)))
+    columns = NameColumns(*map(np.concatenate, zip(*parts, strict=True)))
+    order = np.argsort(columns.key, kind="stable")
+    write_name_file(folder, select_names(columns, order), mentions)
     return maps
 
 

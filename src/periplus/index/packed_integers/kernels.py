@@ -13,7 +13,16 @@ from periplus.accel import njit
 from periplus.accel.bit_ops import load_uint64
 from periplus.index.kernels.term_dictionary import read_bounded_varint, write_varint
 
-__all__ = ["MAX_PACKED_BLOCK", "MAX_WIDTH", "PACKED_BLOCK", "pack_integers", "unpack_integers"]
+__all__ = [
+    "MAX_PACKED_BLOCK",
+    "MAX_WIDTH",
+    "PACKED_BLOCK",
+    "bit_width",
+    "pack_fixed",
+    "pack_integers",
+    "read_fixed",
+    "unpack_integers",
+]
 
 PACKED_BLOCK = 64
 """Numbers of a block; the last may have fewer."""
@@ -25,7 +34,7 @@ _WORD = 8
 
 
 @njit(cache=True, nogil=True)
-def _bit_width(value: int) -> int:  # pragma: no cover - compiled
+def bit_width(value: int) -> int:  # pragma: no cover - compiled
     """Return how many bits a number takes."""
     width = 0
     while value:
@@ -56,7 +65,7 @@ def pack_integers(
             if differences:
                 last = values[first + n]
         least = block[:count].min()
-        width = _bit_width(block[:count].max() - least)
+        width = bit_width(block[:count].max() - least)
         out[at] = np.uint8(width)
         begin = write_varint(out, at + 1, least)
         at = begin + (count * width + 7) // 8
@@ -80,6 +89,32 @@ def _load(packed: Any, at: int) -> Any:  # pragma: no cover - compiled
     for n in range(len(packed) - at):
         word |= np.uint64(packed[at + n]) << np.uint64(8 * n)
     return word
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def read_fixed(packed: Any, n: int, width: int) -> int:  # pragma: no cover - compiled
+    """Return number `n` of those that `pack_fixed` packed; beyond the array there are zeros."""
+    bit = n * width
+    word = _load(packed, bit >> 3) >> np.uint64(bit & 7)
+    return np.int64(word & ((np.uint64(1) << np.uint64(width)) - np.uint64(1)))
+
+
+@njit(cache=True, nogil=True)
+def pack_fixed(
+    values: npt.NDArray[np.int64], width: int, out: npt.NDArray[np.uint8]
+) -> None:  # pragma: no cover - compiled
+    """Pack integers of the same width, so that each can be read by itself.
+
+    Parameters
+        values, width: from 0 to 2 ** width - 1; at most MAX_WIDTH bits
+        out: zeros, enough bytes for all of them; filled
+    """
+    for n in range(len(values)):
+        place, word = (n * width) >> 3, np.uint64(values[n]) << np.uint64((n * width) & 7)
+        while word:
+            out[place] |= np.uint8(word & np.uint64(255))
+            word >>= np.uint64(8)
+            place += 1
 
 
 @njit(cache=True, nogil=True)
@@ -122,5 +157,6 @@ def warm() -> None:
     """Compile this module's kernels for the types that production uses: segments are mapped read-only."""
     packed, values = np.zeros(MAX_PACKED_BLOCK, np.uint8), np.zeros(1, np.int64)
     pack_integers(values, True, packed)
+    pack_fixed(values, 1, packed)
     packed.flags.writeable = False
     unpack_integers(packed, True, values)

@@ -20,6 +20,7 @@ from periplus.index.own_fields.own_fields import check_own_fields
 from periplus.index.plain_impacts import are_plain_impacts
 from periplus.index.segment_file import SegmentFile
 from periplus.index.validation.kernels import offsets
+from periplus.index.vocabulary.name_file import find_damage
 from periplus.text import LANGUAGES
 
 __all__ = ["check_segment_files", "damaged_array", "open_documents"]
@@ -44,10 +45,7 @@ _TYPES: Final[dict[str, dict[str, str]]] = {
         **{"site_key": "<u8", "site_document": "<i4"},
     },
     "static_vectors": {"start": "<u4", "signs": "|u1"},
-    "names": {
-        **{"name_key": "<u8", "name_document": "<i4", "name_kind": "|u1", "name_weight": "|u1"},
-        "mentions": "<i4",
-    },
+    "names": {"mentions": "<i4"},
     "word_pairs": {"pair_key": "<u4", "list_start": "<i8", "lists": "|u1"},
     "own_fields": {"source": "|u1", "source_start": "<i8", "content": "<u8"},
     "extras": {"news": "<u4", "media_document": "<u4", "media_start": "<u8", "media": "|u1"},
@@ -65,8 +63,6 @@ _MAX_SIGN_BYTES: Final = 128
 """Bytes of the signs of a vector."""
 _MEDIA_PACK: Final = 32
 """Documents with media in a pack."""
-_NAME_KINDS: Final = 5
-"""Kinds of names."""
 _COLUMN_BLOCK: Final = 64
 """Completions that share a maximum."""
 _HINT: Final = "Run: periplus index check, then periplus index repair."
@@ -235,15 +231,9 @@ def _check_static_vectors(file: ArrayFile, documents: int) -> None:
     _require(file, "signs", 0 < signs.shape[1] <= _MAX_SIGN_BYTES)
 
 
-def _check_names(file: ArrayFile, documents: int) -> None:
-    keys = file["name_key"]
-    _require(file, "name_key", bool((keys[1:] >= keys[:-1]).all()))
-    for name in ("name_document", "name_kind", "name_weight"):
-        _require(file, name, len(file[name]) == len(keys))
-    _require(file, "name_document", _is_below(file["name_document"], documents))
-    _require(file, "name_kind", _is_below(file["name_kind"], _NAME_KINDS))
-    mentions = file["mentions"]
-    _require(file, "mentions", len(mentions) == documents and bool((mentions >= 0).all()))
+def _check_names(file: SegmentFile, documents: int) -> None:
+    damaged = find_damage(file, documents)
+    _require(file, damaged, not damaged)
 
 
 def _check_word_pairs(file: ArrayFile, documents: int) -> None:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from periplus.index.collection.collection_view import NameEntry
 from periplus.index.vocabulary.kernels.name_keys import hash_letters
+from periplus.index.vocabulary.name_file import NAMES, name_entries
 from periplus.text import is_stop_word, split_text, terms_of
 
 if TYPE_CHECKING:
@@ -34,9 +35,7 @@ __all__ = [
     "discount_titles",
     "find_named_documents",
     "keys_of_names",
-    "known_names",
     "name_key",
-    "name_rows",
     "segment_names",
     "select_named",
 ]
@@ -164,36 +163,17 @@ def _has_words(index: "Index", named: NamedDocument, words: Sequence[str]) -> bo
 
 def segment_names(segment: "Segment", number: int, key: int) -> Iterator["NameEntry"]:
     """Yield the live documents of a segment, which has a number, that have the name with a key."""
-    file = segment.files.get("names")
+    file = segment.files.get(NAMES)
     if file is None or not key:
         return
-    for row in name_rows(file["name_key"], key):
-        document = int(file["name_document"][row])
+    for document, kind, weight in name_entries(file, key, MAX_ROWS):
         if segment.is_live[document]:
-            kind, weight = int(file["name_kind"][row]), int(file["name_weight"][row])
             yield NameEntry(number, document, kind, weight, int(file["mentions"][document]))
-
-
-def name_rows(column: npt.NDArray[np.uint64], key: int) -> Iterator[int]:
-    """Yield the first rows of a sorted column that have a key, at most as many as are read."""
-    at = int(column.searchsorted(np.uint64(key)))
-    for row in range(at, min(len(column), at + MAX_ROWS)):
-        if int(column[row]) != key:
-            return
-        yield row
 
 
 def _keys(words: Sequence[str], stems: Sequence[bytes]) -> list[int]:
     """Return the keys of words, as they are written and as stems."""
     return list(dict.fromkeys(keys_of_names([[word.encode("utf-8", "replace") for word in words], stems]).tolist()))
-
-
-def known_names(column: npt.NDArray[np.uint64], keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
-    """Return which keys a sorted column has."""
-    if not len(column):
-        return np.zeros(len(keys), np.bool_)
-    known: npt.NDArray[np.bool_] = column[np.minimum(column.searchsorted(keys), len(column) - 1)] == keys
-    return known
 
 
 def _look_up(

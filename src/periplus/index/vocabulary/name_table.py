@@ -23,10 +23,11 @@ from periplus.arrays import ArrayFile
 from periplus.index.builder.memory_trim import trim_heap
 from periplus.index.index_manifest import SEGMENT_FORMAT
 from periplus.index.kernels import forward_index
-from periplus.index.segment_file import SegmentFile, write_segment_file
+from periplus.index.segment_file import SegmentFile
 from periplus.index.vocabulary.kernels import alias_scan, name_scan, name_words, word_rows
 from periplus.index.vocabulary.name_aliases import alias_names
 from periplus.index.vocabulary.name_columns import NameKeys, NameScan, Numbers, SegmentNames, SegmentTitles, name_keys
+from periplus.index.vocabulary.name_file import NameColumns, write_name_file
 from periplus.index.vocabulary.name_lookup import NAME_BASE, NAME_PART, NAME_STEM, NAME_TITLE
 from periplus.records import PageFlag
 from periplus.store import decompress
@@ -80,14 +81,8 @@ def write_names(folder: Path, max_body: int = _MAX_BODY) -> None:
             _part_names(titles, scan, languages),
         ]
     )
-    arrays: dict[str, npt.NDArray[Any]] = {
-        "name_key": table.key,
-        "name_document": table.document,
-        "name_kind": table.kind,
-        "name_weight": np.clip(np.rint(table.weight * 255), 1, 255).astype(np.uint8),
-        "mentions": mentions,
-    }
-    write_segment_file(folder, "names", arrays, packed=("mentions",))
+    weight = np.clip(np.rint(table.weight * 255), 1, 255).astype(np.uint8)
+    write_name_file(folder, NameColumns(table.key, table.document, table.kind, weight), mentions)
 
 
 def _read_titles(columns: ArrayFile) -> SegmentTitles:
