@@ -30,7 +30,8 @@ def packed(values: list[int], differences: bool) -> bytes:
 
 def unpacked(raw: bytes, differences: bool, count: int) -> list[int] | None:
     values = np.zeros(count, np.int64)
-    return values.tolist() if unpack_integers(np.frombuffer(raw, np.uint8), differences, values) else None
+    most = (1 << 56) - 1
+    return values.tolist() if unpack_integers(np.frombuffer(raw, np.uint8), differences, most, values) else None
 
 
 @given(LISTS, st.booleans())

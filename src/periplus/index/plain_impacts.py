@@ -60,6 +60,7 @@ def read_plain_impacts(file: SegmentFile) -> Impacts:
     impacts = np.empty((len(numbers), ESCAPED, BLOCK), np.uint8)
     for times in range(ESCAPED):
         impacts[:, times] = triples[:, times][numbers[:, 0]]
+    file.forget(IMPACT_NUMBER)
     whole = impacts.reshape(-1)
     whole.flags.writeable = False  # As what is mapped.
     return whole

@@ -29,7 +29,7 @@ __all__ = ["PACKED_FORMAT", "PackedColumn", "SegmentFile", "write_segment_file"]
 PACKED_FORMAT: Final = 4
 """The format of segments from which on columns of integers, and positions of escaped postings, are packed."""
 _NOTE: Final = "packed"
-_TYPES: Final = frozenset(("|u1", "<u2", "<u4", "<u8", "<i2", "<i4", "<i8"))
+_TYPES: Final = frozenset(("|u1", "<u2", "<u4", "<u8", "<i4", "<i8"))
 _MIN_BYTES: Final = 512
 """Bytes of an array from which on it may be packed."""
 _MAX_SHARE: Final = 0.75
@@ -65,6 +65,10 @@ class SegmentFile(ArrayFile):
             values = self._unpacked[name] = self._unpack(name, self._packed[name])
         return values
 
+    def forget(self, name: str) -> None:
+        """Release an array that was unpacked, if it was: its reader needs it only once."""
+        self._unpacked.pop(name, None)
+
     def _unpack(self, name: str, column: PackedColumn) -> npt.NDArray[Any]:
         raw = super().__getitem__(name)
         blocks = -(-column.length // PACKED_BLOCK)
@@ -75,12 +79,11 @@ class SegmentFile(ArrayFile):
             and raw.ndim == 1
             and blocks * _LEAST_BLOCK <= len(raw)
         ):
-            values = np.empty(column.length, np.int64)
-            most = np.iinfo(column.dtype).max
-            if unpack_integers(raw, column.differences, values) and (not len(values) or values.max() <= most):
-                unpacked = values.astype(column.dtype, copy=False)
-                unpacked.flags.writeable = False  # As what is mapped.
-                return unpacked
+            values = np.empty(column.length, column.dtype)
+            most = min(int(np.iinfo(column.dtype).max), (1 << MAX_WIDTH) - 1)
+            if unpack_integers(raw, column.differences, most, values):
+                values.flags.writeable = False  # As what is mapped.
+                return values
         raise CorruptFile(f"{self.path} is damaged in '{name}'.")
 
 

@@ -118,20 +118,19 @@ def pack_fixed(
 
 
 @njit(cache=True, nogil=True)
-def unpack_integers(
-    packed: Any, differences: bool, values: npt.NDArray[np.int64]
-) -> bool:  # pragma: no cover - compiled
+def unpack_integers(packed: Any, differences: bool, most: int, values: Any) -> bool:  # pragma: no cover - compiled
     """Unpack integers, whose bytes may be damaged.
 
     Parameters
         packed: what `pack_integers` wrote
         differences: as it was packed
-        values: as many as were packed; filled
+        most: the highest number that an element of `values` has room for
+        values: an array of any type of integers, of as many elements as were packed; filled
     Returns
-        whether the bytes are those of so many numbers
+        whether the bytes are those of so many numbers, none of them too high
     """
     at, end, last = np.int64(0), np.int64(len(packed)), np.int64(0)
-    limit = np.int64(1) << np.int64(MAX_WIDTH)
+    limit = min(np.int64(most) + 1, np.int64(1) << np.int64(MAX_WIDTH))
     for first in range(0, len(values), PACKED_BLOCK):
         count = min(PACKED_BLOCK, len(values) - first)
         if at >= end or packed[at] > MAX_WIDTH:
@@ -159,4 +158,5 @@ def warm() -> None:
     pack_integers(values, True, packed)
     pack_fixed(values, 1, packed)
     packed.flags.writeable = False
-    unpack_integers(packed, True, values)
+    for kind in (np.uint8, np.uint16, np.uint32, np.uint64, np.int32, np.int64):
+        unpack_integers(packed, True, 1, np.zeros(1, kind))
