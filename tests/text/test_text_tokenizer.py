@@ -81,6 +81,35 @@ def test_a_very_long_word_is_cut_not_refused() -> None:
     assert split_text("x" * 1_000_000) == ["x" * 64]
 
 
+PIECES = (
+    "a",
+    "Of",
+    "harbour",
+    "C#",
+    "g++",
+    ".net",
+    "Ünder",
+    "zażółć",
+    "東京都",
+    "ﬁn",
+    "x" * 70,
+    "é" * 40,
+    "i" * 16,
+    "w" * 17,
+)
+
+
+@settings(max_examples=50)
+@given(st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from((" ", ", ", ".", "-"))), min_size=60, max_size=300))
+def test_many_words_are_looked_up_together_in_their_order(pieces: list[tuple[str, str]]) -> None:
+    text = "".join(word + gap for word, gap in pieces)
+    expected = naive.split(text, folding())
+    assert split_text(text) == expected
+    spans = token_spans(text.encode()).tolist()
+    assert len(spans) == len(expected)
+    assert all(0 <= begin < end <= len(text.encode()) for begin, end in spans)
+
+
 @settings(max_examples=30)
 @given(st.lists(st.text(alphabet="abcdefgh ", max_size=200), max_size=30))
 def test_a_table_that_has_to_grow_loses_nothing(texts: list[str]) -> None:

@@ -12,8 +12,20 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
+from periplus.accel.pointers import borrow
 from periplus.text.kernels.symbols import NON_JOINER, is_leading_dot, max_tokens, parts_words, symbol_length
-from periplus.text.kernels.word_slots import WordSlots, fill_slot, find_slot
+from periplus.text.kernels.token_writer import (
+    MAX_WAITING,
+    MAX_WORD,
+    TokenRows,
+    WaitingWords,
+    add_symbol,
+    add_token,
+    add_waiting,
+    gather_words,
+)
+from periplus.text.kernels.word_bytes import MARGIN, fold_bytes
+from periplus.text.kernels.word_slots import WordSlots
 
 __all__ = [
     "ANALYSIS",
@@ -35,14 +47,9 @@ modifier letters; symbols were no tokens."""
 SEPARATOR, WORD, UNSPACED, MARK, APOSTROPHE, MODIFIER = 0, 1, 2, 3, 4, 5
 """Classes of code points. An apostrophe separates words; a modifier letter (the okina of Hawaiian, ayin and hamza in
 transcriptions) is left out of them, as a mark is."""
-MAX_WORD = 64
-"""Maximum length of a word, in bytes after folding."""
 TABLE_SIZE = 0x30000
 """Code points from here on are separators."""
-
-_SEED = np.uint64(0xCBF29CE484222325)
-_PRIME = np.uint64(0x100000001B3)
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+_DOT, _ASCII_END = 46, 128
 
 
 class FoldTable(NamedTuple):
@@ -55,18 +62,16 @@ class FoldTable(NamedTuple):
     blob: npt.NDArray[np.uint8]
 
 
-def _lower_table() -> npt.NDArray[np.uint8]:
-    table = np.zeros(256, np.uint8)
-    for byte in b"abcdefghijklmnopqrstuvwxyz0123456789":
-        table[byte] = byte
-    for byte in b"ABCDEFGHIJKLMNOPQRSTUVWXYZ":
-        table[byte] = byte + 32
-    return table
+class SplitRoom(NamedTuple):
+    """Memory for splitting texts."""
 
-
-_LOWER = _lower_table()
-"""For each byte, the letter or digit in lower case; 0 for all other bytes."""
-_DOT = 46
+    text: npt.NDArray[np.uint8]
+    """Of the longest text, folded."""
+    word: npt.NDArray[np.uint8]
+    pair: npt.NDArray[np.uint8]
+    hash: npt.NDArray[np.uint64]
+    begin: npt.NDArray[np.int64]
+    size: npt.NDArray[np.int64]
 
 
 @njit(cache=True, nogil=True)
@@ -85,65 +90,6 @@ def _code_point(data: Any, at: int, end: int) -> tuple[int, int]:  # pragma: no 
         high = ((first & 0x07) << 18) | ((int(data[at + 1]) & 0x3F) << 12)
         return high | ((int(data[at + 2]) & 0x3F) << 6) | (int(data[at + 3]) & 0x3F), 4
     return 0, 1
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _mix(hashed: Any, language: int) -> Any:  # pragma: no cover - compiled
-    """Mix the language into a hash: the same word of another language is another word."""
-    hashed = (hashed ^ np.uint64(language + 1)) * _SPREAD
-    return hashed ^ (hashed >> np.uint64(29))
-
-
-@njit(cache=True, nogil=True)
-def _find_or_add(
-    hashed: Any, word: Any, length: int, language: int, words: WordSlots, count: int
-) -> int:  # pragma: no cover - compiled
-    """Return the id of a word by its hash; `count` (the next free id) means that it is new and was added.
-
-    Two words are considered equal if all 64 bits of their hashes agree.
-    """
-    hashed = _mix(hashed, language)
-    number, slot = find_slot(words, hashed)
-    if number >= 0:
-        return number
-    fill_slot(words, slot, hashed, count)
-    words.hashes[count] = hashed
-    words.languages[count] = language
-    start = words.starts[count]
-    for i in range(length):
-        words.blob[start + i] = word[i]
-    words.starts[count + 1] = start + length
-    return count
-
-
-@njit(cache=True, nogil=True)
-def _hash(word: Any, length: int) -> Any:  # pragma: no cover - compiled
-    hashed = _SEED
-    for i in range(length):
-        hashed = (hashed ^ np.uint64(word[i])) * _PRIME
-    return hashed
-
-
-@njit(cache=True, nogil=True)
-def _add_symbol(
-    data: Any,
-    at: int,
-    length: int,
-    begin: int,
-    language: int,
-    words: WordSlots,
-    count: int,
-    tokens: Any,
-    used: int,
-    spans: Any,
-) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Write the token of a symbol; return the number of words in the table and the number of tokens written."""
-    symbol = data[at : at + length]
-    number = _find_or_add(_hash(symbol, length), symbol, length, language, words, count)
-    tokens[used] = number
-    if len(spans) > 0:
-        spans[used, 0], spans[used, 1] = at - begin, at + length - begin
-    return count + (number == count), used + 1
 
 
 @njit(cache=True, nogil=True)
@@ -177,15 +123,51 @@ def split(
     The next text, the number of words in the table, and the number of tokens written. The kernel stops before a text
     for which `words` or `tokens` may be too small; the caller grows them and calls again.
     """
-    word = np.empty(MAX_WORD, np.uint8)
-    pair = np.empty(MAX_WORD, np.uint8)
-    has_spans = len(spans) > 0
+    longest = np.int64(0)
+    for text in range(first, len(bounds) - 1):
+        longest = max(longest, bounds[text + 1] - bounds[text])
+    room = SplitRoom(
+        np.empty(longest + MARGIN, np.uint8),
+        np.empty(MAX_WORD + MARGIN, np.uint8),
+        np.empty(MAX_WORD + MARGIN, np.uint8),
+        np.empty(MAX_WAITING, np.uint64),
+        np.empty(MAX_WAITING, np.int64),
+        np.empty(MAX_WAITING, np.int64),
+    )
+    return _split(data, bounds, languages, first, fold, words, count, tokens, used, lengths, spans.reshape(-1), room)
+
+
+@njit(cache=True, nogil=True)
+def _split(
+    raw: Any,
+    bounds: Any,
+    languages: Any,
+    first: int,
+    fold_table: FoldTable,
+    table: WordSlots,
+    count: int,
+    tokens: Any,
+    used: int,
+    lengths: Any,
+    spans: Any,
+    room: SplitRoom,
+) -> tuple[int, int, int]:  # pragma: no cover - compiled
+    """Do what `split` does; what is borrowed here is an argument, and so it lives."""
+    data, folded, word, pair = borrow(raw), borrow(room.text), borrow(room.word), borrow(room.pair)
+    waiting = WaitingWords(borrow(room.hash), borrow(room.begin), borrow(room.size))
+    fold = FoldTable(borrow(fold_table.kind), borrow(fold_table.start), borrow(fold_table.blob))
+    words = WordSlots(
+        borrow(table.slots), borrow(table.hashes), borrow(table.starts), borrow(table.languages), borrow(table.blob)
+    )
+    out = TokenRows(borrow(tokens), borrow(spans), len(spans) > 0)
+    mask = np.uint64(len(table.slots) - 1)
     for text in range(first, len(bounds) - 1):
         begin, end = bounds[text], bounds[text + 1]
-        if count + (end - begin) // 2 + 8 >= len(words.hashes) or used + max_tokens(end - begin) > len(tokens):
+        if count + (end - begin) // 2 + 8 >= len(table.hashes) or used + max_tokens(end - begin) > len(tokens):
             return text, count, used
-        if words.starts[count] + 3 * (end - begin) + MAX_WORD > len(words.blob):
+        if words.starts[count] + 3 * (end - begin) + MAX_WORD > len(table.blob):
             return text, count, used
+        fold_bytes(data, begin, end - begin, folded)
         language = languages[text]
         before = used
         size = 0
@@ -194,62 +176,39 @@ def split(
         opened_pair = begin
         run = 0  # unspaced characters in a row
         at = begin
-        hashed = _SEED
         while at <= end:
             kind = SEPARATOR
             step = 1
             code = 0
             if at < end:
-                letter = _LOWER[data[at]]
-                if letter and run == 0 and size == 0:  # the usual word: ASCII letters and digits, then other ASCII
-                    opened = at
-                    while letter:
-                        hashed = (hashed ^ np.uint64(letter)) * _PRIME
-                        at += 1
-                        letter = _LOWER[data[at]] if at < end else np.uint8(0)
-                    if at - opened <= MAX_WORD and (at >= end or data[at] < 0x80):
-                        number, _ = find_slot(words, _mix(hashed, language))
-                        if number < 0:
-                            for i in range(at - opened):
-                                word[i] = _LOWER[data[opened + i]]
-                            number = np.int64(_find_or_add(hashed, word, at - opened, language, words, count))
-                            count += 1
-                        tokens[used] = number
-                        if has_spans:
-                            spans[used, 0], spans[used, 1] = opened - begin, at - begin
+                if run == 0 and size == 0 and folded[at - begin] < _ASCII_END:
+                    at, several, length, is_other = gather_words(data, folded, begin, at, end, waiting)
+                    count = add_waiting(waiting, several, folded, language, words, mask, count, out, used)
+                    used += several
+                    if length > 0:
+                        count = add_symbol(data, at, length, begin, word, language, words, mask, count, out, used)
                         used += 1
-                        length = symbol_length(data, at, end)
-                        if length > 0:
-                            count, used = _add_symbol(
-                                data, at, length, begin, language, words, count, tokens, used, spans
-                            )
-                            at += length
-                        else:
-                            at += 1
-                        hashed = _SEED
+                        at += length
+                    if not is_other:
                         continue
-                    at = opened
-                    hashed = _SEED
-                    letter = _LOWER[data[at]]
-                if letter and run == 0:  # a run of them inside a longer word
+                letter = folded[at - begin]
+                if letter and letter < _ASCII_END and run == 0:  # letters and digits of a longer word
                     if size == 0:
                         opened = at
-                    while letter:
+                    while letter and letter < _ASCII_END:
                         if size < MAX_WORD:
                             word[size] = letter
                             size += 1
-                            hashed = (hashed ^ np.uint64(letter)) * _PRIME
                         at += 1
-                        letter = _LOWER[data[at]] if at < end else np.uint8(0)
+                        letter = folded[at - begin]
                     continue
-                byte = int(data[at])
-                if letter:
+                byte = np.int64(letter)
+                if letter and letter < _ASCII_END:
                     kind = WORD
-                    byte = int(letter)
-                elif byte >= 0x80:
+                elif letter:
                     code, step = _code_point(data, at, end)
                     if code < TABLE_SIZE:
-                        kind = fold.kind[code]
+                        kind = np.int64(fold.kind[code])
                     if code == NON_JOINER and parts_words(data, at + step, end):
                         kind = SEPARATOR
             if kind in (MARK, MODIFIER):
@@ -257,11 +216,8 @@ def split(
                 continue
             if kind != UNSPACED and run > 0:
                 if run == 1:  # a single character is a word of its own
-                    number = _find_or_add(_hash(pair, previous), pair, previous, language, words, count)
-                    count += number == count
-                    tokens[used] = number
-                    if has_spans:
-                        spans[used, 0], spans[used, 1] = opened_pair - begin, at - begin
+                    span = (opened_pair - begin, at - begin)
+                    count = add_token(pair, previous, span, language, words, mask, count, out, used)
                     used += 1
                 run = 0
                 previous = 0
@@ -272,48 +228,39 @@ def split(
                     if size < MAX_WORD:
                         word[size] = byte
                         size += 1
-                        hashed = (hashed ^ np.uint64(byte)) * _PRIME
                 else:
                     folded_at = fold.start[code]
-                    extra = step if folded_at < 0 else int(fold.blob[folded_at])
+                    extra = step if folded_at < 0 else np.int64(fold.blob[folded_at])
                     if size + extra <= MAX_WORD:
                         for i in range(extra):
                             word[size + i] = data[at + i] if folded_at < 0 else fold.blob[folded_at + 1 + i]
-                            hashed = (hashed ^ np.uint64(word[size + i])) * _PRIME
                         size += extra
                 at += step
                 continue
             if size > 0:
-                number, _ = find_slot(words, _mix(hashed, language))
-                if number < 0:
-                    number = np.int64(_find_or_add(hashed, word, size, language, words, count))
-                    count += 1
-                tokens[used] = number
-                if has_spans:
-                    spans[used, 0], spans[used, 1] = opened - begin, at - begin
+                span = (opened - begin, at - begin)
+                count = add_token(word, size, span, language, words, mask, count, out, used)
                 used += 1
                 size = 0
-                hashed = _SEED
                 length = symbol_length(data, at, end)
                 if length > 0:
-                    count, used = _add_symbol(data, at, length, begin, language, words, count, tokens, used, spans)
+                    count = add_symbol(data, at, length, begin, word, language, words, mask, count, out, used)
+                    used += 1
                     at += length
                     continue
             elif at < end and data[at] == _DOT and is_leading_dot(data, at, begin, end):
-                count, used = _add_symbol(data, at, 1, begin, language, words, count, tokens, used, spans)
+                count = add_symbol(data, at, 1, begin, word, language, words, mask, count, out, used)
+                used += 1
             if kind == UNSPACED:
                 folded_at = fold.start[code]
-                extra = step if folded_at < 0 else int(fold.blob[folded_at])
+                extra = step if folded_at < 0 else np.int64(fold.blob[folded_at])
                 if previous + extra > MAX_WORD:
                     extra = 0
                 for i in range(extra):
                     pair[previous + i] = data[at + i] if folded_at < 0 else fold.blob[folded_at + 1 + i]
                 if run > 0:
-                    number = _find_or_add(_hash(pair, previous + extra), pair, previous + extra, language, words, count)
-                    count += number == count
-                    tokens[used] = number
-                    if has_spans:
-                        spans[used, 0], spans[used, 1] = opened_pair - begin, at + step - begin
+                    span = (opened_pair - begin, at + step - begin)
+                    count = add_token(pair, previous + extra, span, language, words, mask, count, out, used)
                     used += 1
                     for i in range(extra):
                         pair[i] = pair[previous + i]

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 
-__all__ = ["WordSlots", "fill_slot", "find_slot", "rehash"]
+__all__ = ["WordSlots", "fill_slot", "find_slot", "find_slot_of", "rehash"]
 
 _ONE = np.uint64(1)
 _HALF, _LOWER_HALF = np.uint64(32), np.uint64(0xFFFFFFFF)
@@ -30,15 +30,20 @@ class WordSlots(NamedTuple):
 @njit(cache=True, nogil=True, forceinline=True)
 def find_slot(words: WordSlots, hashed: Any) -> tuple[int, Any]:  # pragma: no cover - compiled
     """Return the id of a word by its mixed hash, -1 if it is new, and its slot or the free one for it."""
-    mask = np.uint64(len(words.slots) - 1)
+    return find_slot_of(words.slots, words.hashes, np.uint64(len(words.slots) - 1), hashed)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def find_slot_of(slots: Any, hashes: Any, mask: Any, hashed: Any) -> tuple[int, Any]:  # pragma: no cover - compiled
+    """Return the same, given slots and hashes, borrowed or not, and the number of slots less one."""
     slot = hashed & mask
     while True:
-        entry = words.slots[slot]
+        entry = slots[slot]
         if entry == 0:
             return np.int64(-1), slot
         if (entry ^ hashed) >> _HALF == 0:
             number = np.int64(entry & _LOWER_HALF) - 1
-            if words.hashes[number] == hashed:
+            if hashes[number] == hashed:
                 return number, slot
         slot = (slot + _ONE) & mask
 

@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
-from periplus.accel.bit_ops import load_uint64
 from periplus.accel.pointers import borrow
-from periplus.accel.simd import LANES, scan_to_byte
+from periplus.text.kernels.word_bytes import MARGIN, fold_bytes, hash_bytes, run_size
 
 __all__ = [
     "MARGIN",
@@ -26,8 +25,6 @@ __all__ = [
     "split_words",
 ]
 
-MARGIN: Final = 64
-"""Zeros behind a folded text, which is read many bytes at a time."""
 UNLIMITED: Final = 1 << 62
 """Bytes of a text that is read whole, however long it is."""
 _MAX_GAP: Final = 3
@@ -35,18 +32,6 @@ _MAX_GAP: Final = 3
 _CASED: Final = 0x2000
 """Code points below which letters have a case: Latin, Greek, Cyrillic, Armenian, Georgian."""
 _IS_CAPITAL = np.array([chr(point).isupper() for point in range(_CASED)])
-_UPPER_A, _UPPER_Z, _A, _Z, _ZERO, _NINE = (np.uint8(ord(character)) for character in "AZaz09")
-_ASCII_END, _TO_LOWER = np.uint8(128), np.uint8(32)
-_NOTHING: Any = np.uint8(0)
-_PRIME, _SPREAD = np.uint64(0xD6E8FEB86659FD93), np.uint64(0x9E3779B97F4A7C15)
-_HALF, _ONE = np.uint64(32), np.uint64(1)
-_HIGH_BITS = np.uint64(0x8080808080808080)
-_AT_ONCE: Final = 8
-"""Bytes that are hashed at a time."""
-_MASKS = np.array([(1 << 8 * min(size, 8)) - 1 for size in range(17)], np.uint64)
-"""By the size of a word, which of its first eight bytes belong to it ..."""
-_NEXT_MASKS = np.array([(1 << 8 * max(0, size - 8)) - 1 for size in range(17)], np.uint64)
-"""... and which of the next eight."""
 
 
 class WrittenWords(NamedTuple):
@@ -99,42 +84,6 @@ def longest_text(begin: Any, end: Any, most: int) -> int:  # pragma: no cover - 
     for text in range(len(begin)):
         size = max(size, min(most, end[text] - begin[text]))
     return size
-
-
-@njit(cache=True, nogil=True)
-def _fold(data: Any, begin: int, size: int, out: Any) -> None:  # pragma: no cover - compiled
-    """Write what each byte of a text counts as: ASCII letters in lower case, 0 for bytes between words."""
-    for at in range(size):  # Without branches, so that many bytes are folded at a time.
-        byte = data[begin + at]
-        is_upper = (byte >= _UPPER_A) & (byte <= _UPPER_Z)
-        is_kept = ((byte >= _A) & (byte <= _Z)) | ((byte >= _ZERO) & (byte <= _NINE)) | (byte >= _ASCII_END)
-        out[at] = byte + _TO_LOWER if is_upper else (byte if is_kept else _NOTHING)
-    for at in range(size, size + MARGIN):
-        out[at] = _NOTHING
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _run_size(text: Any, at: int) -> int:  # pragma: no cover - compiled
-    """Return how many bytes from `at` on are not 0."""
-    size = scan_to_byte(text, at, _NOTHING)
-    while size % LANES == 0 and text[at + size] != 0:
-        size += scan_to_byte(text, at + size, _NOTHING)
-    return size
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _hash_word(text: Any, at: int, size: int) -> Any:  # pragma: no cover - compiled
-    """Return the hash of a word of a folded text, never 0, and whether it has bytes above 127."""
-    low = load_uint64(text, at) & _MASKS[min(size, 16)]
-    high = load_uint64(text, at + _AT_ONCE) & _NEXT_MASKS[min(size, 16)]
-    bits = low | high
-    mixed = (low ^ np.uint64(size)) * _PRIME
-    mixed = (mixed ^ (mixed >> _HALF) ^ high) * _SPREAD
-    for step in range(2 * _AT_ONCE, size, _AT_ONCE):
-        rest = load_uint64(text, at + step) & _MASKS[min(size - step, 16)]
-        bits |= rest
-        mixed = (mixed ^ (mixed >> _HALF) ^ rest) * _SPREAD
-    return (mixed ^ (mixed >> _HALF)) | _ONE, bits & _HIGH_BITS != 0
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -190,17 +139,17 @@ def split_words(
         words, most: receives the words, borrowed, and how many it has room for
     """
     size = max(0, end - begin)
-    _fold(data, begin, size, text)
+    fold_bytes(data, begin, size, text)
     count, at, line = 0, 0, 0
     inside, quoted, gap, breaks, comma = 0, False, 0, True, False
     while at < size and count < most:
         mark = 0
         if text[at] != 0:
-            length = _run_size(text, at)
-            hashed, is_high = _hash_word(text, at, length)
+            length = run_size(text, at)
+            hashed, is_high = hash_bytes(text, at, length)
             if is_high:
                 length = _cut_run(text, at, length, size)
-                hashed, _ = _hash_word(text, at, length)
+                hashed, _ = hash_bytes(text, at, length)
             if length:
                 first = begin + at
                 words.hash[count] = hashed
