@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
+from periplus.accel.pointers import borrow
 from periplus.index.kernels.forward_index import DocumentTokens
 from periplus.index.kernels.inversion import FIELDS
 from periplus.index.kernels.positions import read_positions, skip_positions
@@ -36,6 +37,8 @@ CURSOR_COLUMNS = 4
 """Columns of a cursor: the next header of a term, the block before it, where its postings and its positions begin."""
 _TERM_BITS, _POSITION_BITS = 6, 32
 _TERM = MAX_TERMS - 1
+_ONE_BYTE = 128
+"""Numbers below take one byte."""
 
 
 @njit(cache=True, nogil=True)
@@ -128,15 +131,16 @@ def _varint_size(value: int) -> int:  # pragma: no cover - compiled
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _count_pair(
-    one: int, other: int, document: int, last: Any, counted: Any, end: Any, out: Any
+    pair: int, document: int, last: Any, counted: Any, end: Any, out: Any
 ) -> None:  # pragma: no cover - compiled
     """Count a document of a pair, unless it is the one that was counted last, and write it if the pair is listed."""
-    if last[one, other] != document:
-        step = document - last[one, other]
-        counted[one, other] += _varint_size(step)
-        if end[one, other] >= 0:
-            end[one, other] = write_varint(out, end[one, other], step)
-        last[one, other] = document
+    step = document - last[pair]
+    if step:
+        last[pair] = document
+        counted[pair] += 1 if step < _ONE_BYTE else _varint_size(step)
+        at = end[pair]
+        if at >= 0:
+            end[pair] = write_varint(out, at, step)
 
 
 @njit(cache=True, nogil=True)
@@ -158,14 +162,47 @@ def list_pairs(
         end: by both terms, where their list ends so far, moved on; -1 for pairs that are not listed
         out: filled with the steps from document to document
     """
+    terms, last_of, counted_of, end_of = last.shape[1], last.reshape(-1), counted.reshape(-1), end.reshape(-1)
     for i in range(len(keys)):
         place = keys[i] >> _TERM_BITS
         n = i + 1
         while n < len(keys) and keys[n] >> _TERM_BITS <= place + 1:
             if keys[n] >> _TERM_BITS == place + 1:
                 document = first + (place >> _POSITION_BITS)
-                _count_pair(keys[i] & _TERM, keys[n] & _TERM, document, last, counted, end, out)
+                pair = (keys[i] & _TERM) * terms + (keys[n] & _TERM)
+                _count_pair(pair, document, last_of, counted_of, end_of, out)
             n += 1
+
+
+@njit(cache=True, nogil=True)
+def _find_pairs(
+    words: Any, lengths: Any, at: int, numbers: Any, most: int, in_document: Any, terms: int, found: Any
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Find the pairs of a document; return how many there are, and at how many positions these terms are.
+
+    Parameters
+        words, at, lengths: tokens, where those of the document begin, and how many each field has
+        numbers: of each word the number of its term, or -1
+        most: positions of a term that are read
+        in_document: how many there were, by term, all 0
+        terms: how many terms there are
+        found: receives the number of the first term of each pair, times `terms`, plus that of the second
+    """
+    pairs, positions = 0, 0
+    is_long = lengths.sum() > most
+    for field in range(len(lengths)):
+        before = np.int64(-1)
+        for place in range(at, at + lengths[field]):  # Without branches: nobody can tell which words are frequent.
+            number = np.int64(numbers[np.uint64(words[place])])
+            if is_long and number >= 0:
+                in_document[number] += 1
+                number = number if in_document[number] <= most else np.int64(-1)
+            found[pairs] = before * terms + number
+            pairs += 1 + ((before | number) >> 63)
+            positions += 1 + (number >> 63)
+            before = number
+        at += lengths[field]
+    return pairs, positions
 
 
 @njit(cache=True, nogil=True)
@@ -188,25 +225,32 @@ def list_token_pairs(
     Returns
         whether no block has more positions
     """
-    in_document, in_block = np.zeros(MAX_TERMS, np.int64), 0
+    longest = np.int64(0)
+    for document in range(len(texts.begin)):
+        longest = max(longest, texts.lengths[document].sum())
+    room = np.empty(longest + 1, np.int16), np.zeros(MAX_TERMS, np.int64)
+    by_pair = last.reshape(-1), counted.reshape(-1), end.reshape(-1)
+    return _list_token_pairs(texts, numbers, limits, last.shape[1], by_pair, out, room)
+
+
+@njit(cache=True, nogil=True)
+def _list_token_pairs(
+    texts: DocumentTokens, numbers: Any, limits: tuple[int, int], terms: int, by_pair: Any, out: Any, room: Any
+) -> bool:  # pragma: no cover - compiled
+    """Do what `list_token_pairs` does; what is borrowed here is an argument, and so it lives."""
+    words, lengths, number_of = borrow(texts.words), texts.lengths, borrow(numbers)
+    last, counted, end = borrow(by_pair[0]), borrow(by_pair[1]), borrow(by_pair[2])
+    found, in_document, lists = borrow(room[0]), room[1], borrow(out)
+    in_block = 0
     for document in range(len(texts.begin)):
         if document % BLOCK == 0:
             in_block = 0
         in_document[:] = 0
-        at = np.uint64(texts.begin[document])
-        for field in range(texts.lengths.shape[1]):
-            before = np.int64(-1)
-            for _ in range(texts.lengths[document, field]):
-                number = np.int64(numbers[np.uint64(texts.words[at])])
-                at += np.uint64(1)
-                if number >= 0 and in_document[number] >= limits[0]:
-                    number = np.int64(-1)
-                if number >= 0:
-                    in_document[number] += 1
-                    in_block += 1
-                    if before >= 0:
-                        _count_pair(before, number, document, last, counted, end, out)
-                before = number
+        at = texts.begin[document]
+        pairs, positions = _find_pairs(words, lengths[document], at, number_of, limits[0], in_document, terms, found)
+        for i in range(pairs):
+            _count_pair(np.int64(found[i]), document, last, counted, end, lists)
+        in_block += positions
         if in_block > limits[1]:
             return False
     return True
