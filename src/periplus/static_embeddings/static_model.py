@@ -59,7 +59,7 @@ class StaticModel:
         count = len(titles)
         signs = np.empty((count * PASSAGES, self.width // 8), np.uint8)
         rows, counts = np.empty(count, np.int32), np.empty((count, len(passage_vectors.TextCounts._fields)), np.int32)
-        supported = np.fromiter((language in _LANGUAGES for language in languages), np.bool_, count)
+        supported = np.fromiter(map(_LANGUAGES.__contains__, languages), np.bool_, count)
         # A document in another language is not read.
         titles, bodies = (np.where(supported[:, None], spans, 0) for spans in (titles, bodies))
         limits = TITLE_WORDS, PASSAGE_WORDS, PASSAGES

@@ -1,3 +1,3 @@
 """Kernels of query-independent scores: features of pages and URLs, weighted sums."""
 
-__all__ = ["page_features", "weighting"]
+__all__ = ["letters", "page_features", "weighting"]

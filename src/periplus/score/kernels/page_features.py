@@ -6,6 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
+from periplus.accel.pointers import borrow
+from periplus.score.kernels.letters import BUCKETS, LATIN, OTHER, fold_others, fold_text
+from periplus.text.kernels.word_bytes import MARGIN, hash_bytes, run_size
 
 __all__ = [
     "BUCKETS",
@@ -23,30 +26,9 @@ __all__ = [
     "measure_urls",
 ]
 
-LATIN: Final = 26
-_CYRILLIC: Final = 32
-_SCRIPTS: Final = (
-    *((0x370, 0x3FF), (0x590, 0x5FF), (0x600, 0x6FF), (0x900, 0x97F), (0xE00, 0xE7F)),
-    *((0x3040, 0x30FF), (0x3400, 0x9FFF), (0xAC00, 0xD7AF)),
-)
-"""Greek, Hebrew, Arabic, Devanagari, Thai, kana, Chinese characters, Hangul: one bucket each."""
-OTHER: Final = LATIN + _CYRILLIC + len(_SCRIPTS)
-BUCKETS: Final = OTHER + 1
-"""Letters are counted in buckets: 26 Latin letters without accents, 32 Cyrillic ones, other scripts, the rest."""
-_FOLDED: Final = (
-    b"aaaaaaaceeeeiiiidnooooo-ouuuuytsaaaaaaaceeeeiiiidnooooo-ouuuuyty"
-    b"aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiiiiijjkkklllllllllln"
-    b"nnnnnnnnoooooooorrrrrrsssssssstttttt" + b"uuuuuuuuuuuuwwyyyzzzzzzs"
-)
-"""Latin letters from U+00C0 to U+017F without their accents."""
-_ASCII: Final = np.array([(c | 32) - 97 if 97 <= c | 32 <= 122 else -1 for c in range(128)], np.int64)
-_FOLD: Final = np.frombuffer(_FOLDED, np.uint8)
-_SCRIPT_BOUNDS: Final = np.array(_SCRIPTS, np.int64)
-_SYMBOL_BOUNDS: Final = np.array([(0, 0x250), (0x2000, 0x2C00), (0x3000, 0x3040), (0xFE00, 0xFF21)], np.int64)
-"""Ranges of symbols and punctuation."""
-_SEED: Final = np.uint64(0xCBF29CE484222325)
-_STEP: Final = np.uint64(0x100000001B3)
-
+_SPREAD: Final = np.uint64(0x9E3779B97F4A7C15)
+_BYTES: Final = 256
+_FIRST_LETTER: Final = ord("a")
 LETTERS: Final = 5
 """Letters of a word, assumed where a script puts no spaces between words."""
 URL_FEATURES: Final = (
@@ -69,39 +51,10 @@ class LanguageProfiles(NamedTuple):
     has_stop_words: npt.NDArray[np.uint8]
 
 
-@njit(cache=True, nogil=True)
-def _bucket(code: int) -> int:  # pragma: no cover - compiled
-    """Return the bucket of a character, -1 if it is not a letter."""
-    if code < 128:
-        return _ASCII[code]
-    if 0xC0 <= code < 0x180:
-        return np.int64(_FOLD[code - 0xC0]) - 97 if _FOLD[code - 0xC0] != 45 else -1
-    if 0x410 <= code < 0x450:
-        return LATIN + ((code - 0x410) & 31)
-    if 0x400 <= code < 0x500:  # Letters outside the alphabet that Russian and Ukrainian share.
-        return LATIN + (5 if code == 0x451 or code == 0x401 or (code & ~0x50) == 0x404 else 8)
-    for script in range(len(_SCRIPT_BOUNDS)):
-        if _SCRIPT_BOUNDS[script, 0] <= code <= _SCRIPT_BOUNDS[script, 1]:
-            return LATIN + _CYRILLIC + script
-    for symbols in range(len(_SYMBOL_BOUNDS)):
-        if _SYMBOL_BOUNDS[symbols, 0] <= code < _SYMBOL_BOUNDS[symbols, 1]:
-            return -1
-    return OTHER
-
-
-@njit(cache=True, nogil=True)
-def _decode_character(data: Any, at: int, end: int) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Return one character of UTF-8 text, which may be malformed, and the offset behind it."""
-    byte = np.int64(data[at])
-    if byte < 0xC0:
-        return byte if byte < 128 else 0, at + 1
-    more = 1 if byte < 0xE0 else 2 if byte < 0xF0 else 3
-    if at + more >= end:
-        return 0, end
-    code = byte & (0x3F >> more)
-    for i in range(1, more + 1):
-        code = (code << 6) | (np.int64(data[at + i]) & 63)
-    return code, at + more + 1
+@njit(cache=True, nogil=True, forceinline=True)
+def _mix(word_hash: Any, language: int) -> Any:  # pragma: no cover - compiled
+    """Return the hash of a word of a language."""
+    return (word_hash ^ np.uint64(language)) * _SPREAD
 
 
 @njit(cache=True, nogil=True)
@@ -117,23 +70,21 @@ def hash_word(data: Any, begin: int, end: int, language: int) -> Any:  # pragma:
     -------
     A uint64.
     """
-    word_hash = (_SEED ^ np.uint64(language)) * _STEP
-    at = begin
-    while at < end:
-        code, at = _decode_character(data, at, end)
-        bucket = _bucket(code)
-        word_hash = (word_hash ^ np.uint64(bucket if 0 <= bucket < LATIN + _CYRILLIC else code)) * _STEP
-    return word_hash
+    text, size = np.zeros(end - begin + MARGIN, np.uint8), end - begin
+    if fold_text(data, begin, size, text):
+        size = fold_others(data, begin, size, text, np.zeros(BUCKETS, np.int64))
+    return _mix(hash_bytes(text, 0, size)[0], language)
 
 
-@njit(cache=True, nogil=True)
-def _is_stop_word(stop_words: Any, word_hash: Any) -> bool:  # pragma: no cover - compiled
-    slot = np.int64(word_hash >> np.uint64(20)) & (len(stop_words) - 1)
-    while stop_words[slot]:
-        if stop_words[slot] == word_hash:
-            return True
-        slot = (slot + 1) & (len(stop_words) - 1)
-    return False
+@njit(cache=True, nogil=True, forceinline=True)
+def _is_stop_word(stop_words: Any, slots: int, word_hash: Any) -> bool:  # pragma: no cover - compiled
+    """Return whether a word is in the table; nearly half of all words are, so that there is no branch for it."""
+    slot = np.int64(word_hash >> np.uint64(20)) & (slots - 1)
+    found = stop_words[slot] == word_hash
+    while (stop_words[slot] != 0) & (stop_words[slot] != word_hash):
+        slot = (slot + 1) & (slots - 1)
+        found = stop_words[slot] == word_hash
+    return found
 
 
 @njit(cache=True, nogil=True)
@@ -142,11 +93,12 @@ def _divergence(counts: Any, total: float, letters: Any) -> float:  # pragma: no
     divergence = 0.0
     for bucket in range(BUCKETS):
         p, q = counts[bucket] / total, letters[bucket]
-        m = 0.5 * (p + q)
-        if p > 0:
+        if p > 0 and q > 0:
+            m = 0.5 * (p + q)
             divergence += 0.5 * p * np.log2(p / m)
-        if q > 0:
             divergence += 0.5 * q * np.log2(q / m)
+        else:
+            divergence += 0.5 * (p + q)  # The logarithm is 1 where one of them is 0.
     return max(0.0, min(1.0, divergence))
 
 
@@ -189,36 +141,18 @@ def measure_texts(
     A row for each text; the columns are `DIVERGENCE`, `STOP_WORD_SHARE` (-1 for a language without a list),
     `WORD_COUNT` and `REPEATED_SHARE` (words that repeat the one before).
     """
-    rows = np.zeros((len(languages), 4))
-    counts = np.zeros(BUCKETS)
+    rows, longest = np.zeros((len(languages), 4)), np.int64(0)
+    for i in range(len(languages)):
+        longest = max(longest, bounds[i, 1] - bounds[i, 0])
+    room = np.empty(longest + MARGIN, np.uint8), np.empty(BUCKETS, np.int64), np.empty(4 * _BYTES, np.int32)
     profiled = np.zeros(0, np.int64)  # Languages with a profile, once one is looked for.
     for i in range(len(languages)):
         language = np.int64(languages[i])
-        counts[:] = 0
-        at, end = bounds[i, 0], bounds[i, 1]
-        empty_hash = (_SEED ^ np.uint64(language)) * _STEP
-        word_hash, previous_hash, in_word = empty_hash, np.uint64(0), False
-        words, stop_words, repeated, total = 0, 0, 0, 0
-        while at <= end:
-            code, bucket = 0, -1
-            if at < end and data[at] < 128:
-                bucket = _ASCII[data[at]]
-                at += 1
-            elif at < end:
-                code, at = _decode_character(data, at, end)
-                bucket = _bucket(code)
-            else:
-                at += 1
-            if bucket >= 0:
-                counts[bucket] += 1
-                total += 1
-                word_hash = (word_hash ^ np.uint64(bucket if bucket < LATIN + _CYRILLIC else code)) * _STEP
-                in_word = True
-            elif in_word:
-                words += 1
-                stop_words += _is_stop_word(profiles.stop_words, word_hash)
-                repeated += word_hash == previous_hash
-                previous_hash, word_hash, in_word = word_hash, empty_hash, False
+        size = max(0, bounds[i, 1] - bounds[i, 0])
+        listed = profiles.stop_words if profiles.has_stop_words[language] else profiles.stop_words[:0]
+        words, stop_words, repeated = _measure_words(data, bounds[i, 0], size, language, listed, room)
+        counts = room[1]
+        total = counts.sum()
         if total:
             nearest = language
             if not _has_profile(profiles.letters, language):
@@ -230,6 +164,48 @@ def measure_texts(
         rows[i, WORD_COUNT] = max(words, total / LETTERS)
         rows[i, REPEATED_SHARE] = repeated / max(1, words)
     return rows
+
+
+@njit(cache=True, nogil=True)
+def _measure_words(
+    raw: Any, begin: int, size: int, language: int, stops: Any, room: Any
+) -> tuple[int, int, int]:  # pragma: no cover - compiled
+    """Count the letters of a text; return how many words it has, and how many are stop words and repeated ones.
+
+    Parameters
+        raw, begin, size: UTF-8 bytes, and where the text is in them
+        language: its number
+        stops: hashes of stop words, none for a language without a list
+        room: memory for the text, folded, and for its letters by bucket, which are filled in, and by byte
+    """
+    data, text, counts, seen = borrow(raw), borrow(room[0]), borrow(room[1]), borrow(room[2])
+    stop_words, slots = borrow(stops), len(stops)
+    for bucket in range(BUCKETS):
+        counts[bucket] = 0
+    for byte in range(4 * _BYTES):
+        seen[byte] = 0
+    if fold_text(data, begin, size, text):
+        size = fold_others(data, begin, size, text, counts)
+    for at in range(0, size, 4):  # In turns, so that no count waits for the one before. A text ends with zeros.
+        for turn in range(4):
+            seen[_BYTES * turn + np.int64(text[at + turn])] += 1
+    for bucket in range(LATIN):
+        for turn in range(4):
+            counts[bucket] += seen[_BYTES * turn + _FIRST_LETTER + bucket]
+    words, found, repeated, previous, at = 0, 0, 0, np.uint64(0), 0
+    while at < size:
+        if text[at] == 0:
+            at += 1
+            continue
+        length = run_size(text, at)
+        word_hash, _ = hash_bytes(text, at, length)
+        words += 1
+        if slots:
+            found += _is_stop_word(stop_words, slots, _mix(word_hash, language))
+        repeated += word_hash == previous
+        previous = word_hash
+        at += length + 1
+    return words, found, repeated
 
 
 @njit(cache=True, nogil=True)

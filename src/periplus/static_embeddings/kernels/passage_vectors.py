@@ -148,6 +148,9 @@ def embed_documents(
     used = 0
     for document in range(len(titles)):
         counts[document, :] = 0
+        rows[document] = 0
+        if titles[document, 0] == titles[document, 1] and bodies[document, 0] == bodies[document, 1]:
+            continue
         title[:] = 0
         scratch.pending[:] = 0
         _add_words(table, data, titles[document, 0], titles[document, 1], max_title, room, title, counts[document])
