@@ -80,30 +80,48 @@ def make_document(record: FetchRecord, language: str, anchors: str) -> Document:
     if "@" in host or ":" in host:
         host = host.rpartition("@")[2].partition(":")[0]
     address = rest.removeprefix("www.")
+    title, headings, emphasis = page.title, page.headings, page.emphasis
     body, boilerplate = split_text(page)
     if page.own_text:
         body = f"{body}\n{page.own_text}" if body else page.own_text
-    headings, emphasis = page.headings, page.emphasis
     if boilerplate:
         headings, emphasis = (_outside(boilerplate, body, phrases) for phrases in (headings, emphasis))
+    # This runs for every page: nothing is encoded that is empty, and values are given by position.
     fields = (
-        page.title.encode("utf-8", "replace"),
+        title.encode("utf-8", "replace") if title else b"",
         "\n".join(headings).encode("utf-8", "replace") if headings else b"",
         (unquote(address) if "%" in address else address).encode("utf-8", "replace"),
         anchors.encode("utf-8", "replace") if anchors else b"",
         "\n".join(emphasis).encode("utf-8", "replace") if emphasis else b"",
-        body.encode("utf-8", "replace"),
+        body.encode("utf-8", "replace") if body else b"",
         boilerplate.encode("utf-8", "replace") if boilerplate else b"",
     )
-    title = page.title or (headings[0] if headings else "") or url
-    day = _day(page.published, record.when) if page.published else int(record.when // 86_400)
-    media, news = (select_media(page), is_news(page)) if page.media or page.feeds else ((), False)
-    # By position: this runs for every page, and keywords take as long as all the rest.
-    values = record.key, url, host, title, language, record.when, page.kind, fields, page.flags, day, record.simhash
+    own_fields, content, popularity = b"", 0, 0.0
     if page.own_fields:
-        own = page.own_fields.encode("utf-8", "replace"), record.content, page.popularity
-        return Document._make((*values, media, news, bool(page.main), *own))
-    return Document._make((*values, media, news, bool(page.main), b"", 0, 0.0))
+        own_fields = page.own_fields.encode("utf-8", "replace")
+        content, popularity = record.content, page.popularity
+    when = record.when
+    media, news = (select_media(page), is_news(page)) if page.media or page.feeds else ((), False)
+    values = (
+        record.key,
+        url,
+        host,
+        title or (headings[0] if headings else "") or url,
+        language,
+        when,
+        page.kind,
+        fields,
+        page.flags,
+        _day(page.published, when) if page.published else int(when // 86_400),
+        record.simhash,
+        media,
+        news,
+        bool(page.main),
+        own_fields,
+        content,
+        popularity,
+    )
+    return tuple.__new__(Document, values)
 
 
 def split_text(page: Page) -> tuple[str, str]:

@@ -50,9 +50,11 @@ def identify_languages(documents: Sequence[Document], sites: SiteLanguages) -> l
     for begin in range(0, len(documents), _CHUNK):
         part = documents[begin : begin + _CHUNK]
         codes = [LANGUAGES[number] for number in _identify(part, sites).tolist()]
+        tags = {document.language for document in part}
+        none = {tag for tag in tags if normalize_language(tag) == NO_LANGUAGE}
         identified += [
             document
-            if document.language == code or (not code and normalize_language(document.language) == NO_LANGUAGE)
+            if document.language == code or (not code and document.language in none)
             else _with_language(document, code)
             for document, code in zip(part, codes, strict=True)
         ]

@@ -59,8 +59,8 @@ def count_word_uses(texts: DocumentTokens, words: int) -> npt.NDArray[np.int64]:
             at += 1
             before = counted[word, USES_DOCUMENTS]
             counted[word, USES_TOKENS] += 1
-            if before < mark:
-                counted[word, USES_DOCUMENTS] = mark | ((before & 0xFFFFFFFF) + 1)
+            # Without a branch: a third of the words of a document come again in it.
+            counted[word, USES_DOCUMENTS] = mark | ((before & 0xFFFFFFFF) + (before < mark))
     for word in range(words):
         counted[word, USES_DOCUMENTS] &= 0xFFFFFFFF
     return counted
