@@ -31,7 +31,7 @@ from periplus.index.own_fields.field_columns import Sources, write_own_fields
 from periplus.index.own_fields.field_schema import read_schema
 from periplus.index.static_vectors import select_passages, write_static_vectors
 from periplus.index.vocabulary.completions import first_link_texts
-from periplus.index.vocabulary.name_table import write_names
+from periplus.index.vocabulary.name_table import ReadBodies, write_names
 from periplus.index.vocabulary.surface_forms import SAMPLE_TOKENS, VocabularyStatistics, count_vocabulary
 from periplus.index.vocabulary.title_keys import title_keys
 from periplus.index.vocabulary.words_file import write_words
@@ -94,7 +94,8 @@ def finish_segment(
     del texts
     _write_columns(folder, documents, columns, rows, builder.settings.order)
     del columns
-    _write_text(folder, documents, rows)
+    read_bodies = _body_reader(documents, rows)
+    _write_text(folder, documents, rows, read_bodies)
     trim_heap(size)
     write_words(folder, statistics, _link_texts(documents, rows))
     sizes = documents.columns["media_size"]
@@ -107,7 +108,8 @@ def finish_segment(
     del documents, rows, sizes, statistics
     builder.release_documents()
     trim_heap(size)
-    write_names(folder, *((_LIVE_NAMES,) if live else ()))  # It reads what is written, and takes memory itself.
+    # It reads what is written, and takes memory itself. Bodies are mapped if they are many.
+    write_names(folder, *((_LIVE_NAMES,) if live else ()), read_bodies=read_bodies)
     with disk_errors(folder):
         sync_folder(folder.parent)
     return count
@@ -202,21 +204,34 @@ def _write_columns(folder: Path, documents: BufferedDocuments, columns: Columns,
     segment_writer.write_columns(folder, {name: columns[name] for name in _COLUMN_ORDER}, tables, order)
 
 
-def _write_text(folder: Path, documents: BufferedDocuments, rows: Numbers) -> None:
-    """Write the bodies in compressed blocks."""
-    sizes = documents.columns["sizes"]
+def _body_reader(documents: BufferedDocuments, rows: Numbers) -> ReadBodies:
+    """Return a function that returns the bodies of some documents, from one up to another, one after the other."""
+    data, sizes = documents.data, documents.columns["sizes"]
     begin = (_starts(sizes.sum(axis=1, dtype=np.int64)) + sizes[:, : Field.BODY].sum(axis=1))[rows]
-    bodies = sizes[rows, Field.BODY].astype(np.int64)
+    bodies = sizes[rows, Field.BODY]
+
+    def read_bodies(first: int, last: int) -> npt.NDArray[np.uint8]:
+        texts: npt.NDArray[np.uint8] = forward_index.concatenate_texts(
+            data, begin[first:last], bodies[first:last].astype(np.int64)
+        )
+        return texts
+
+    return read_bodies
+
+
+def _write_text(folder: Path, documents: BufferedDocuments, rows: Numbers, read_bodies: ReadBodies) -> None:
+    """Write the bodies in compressed blocks."""
+    sizes = documents.columns["sizes"][rows, Field.BODY].astype(np.int64)
     ends, first = np.zeros(len(rows), np.uint32), np.zeros(len(rows) + 1, np.uint32)
-    blocks = forward_index.assign_blocks(bodies, segment_writer.TEXT_BLOCK, ends, first)
+    blocks = forward_index.assign_blocks(sizes, segment_writer.TEXT_BLOCK, ends, first)
     with Spool(folder / "text.part") as spool:
-        blocks_of = _read_blocks(documents.data, begin, bodies, first[: blocks + 1].astype(np.int64))
+        blocks_of = _read_blocks(read_bodies, sizes, first[: blocks + 1].astype(np.int64))
         segment_writer.write_blocks(
             folder, blocks_of, first[: blocks + 1], ends, documents.columns["simhash"][rows], spool
         )
 
 
-def _read_blocks(data: npt.NDArray[np.uint8], begin: Numbers, sizes: Numbers, first: Numbers) -> Iterator[memoryview]:
+def _read_blocks(read_bodies: ReadBodies, sizes: Numbers, first: Numbers) -> Iterator[memoryview]:
     """Yield the blocks of text; some megabytes are reordered at a time."""
     block_starts = np.concatenate(([0], np.cumsum(sizes)))[first]
     block = 0
@@ -224,8 +239,7 @@ def _read_blocks(data: npt.NDArray[np.uint8], begin: Numbers, sizes: Numbers, fi
         last = max(
             block + 1, int(np.searchsorted(block_starts, block_starts[block] + _REORDER_BYTES, side="right")) - 1
         )
-        part = slice(int(first[block]), int(first[last]))
-        blob_in_order = forward_index.concatenate_texts(data, begin[part], sizes[part]).data
+        blob_in_order = read_bodies(int(first[block]), int(first[last])).data
         for a, b in itertools.pairwise((block_starts[block : last + 1] - block_starts[block]).tolist()):
             yield blob_in_order[a:b]
         block = last

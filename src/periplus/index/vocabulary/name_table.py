@@ -12,7 +12,8 @@ document it stands for, and the probability that it is meant. Names of a documen
 The file is made from a segment that is written, by a build and by a merge alike. See docs/formats/segment.md.
 """
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -33,7 +34,7 @@ from periplus.records import PageFlag
 from periplus.store import decompress
 from periplus.text import LANGUAGES, is_stop_word
 
-__all__ = ["write_names"]
+__all__ = ["ReadBodies", "write_names"]
 
 _BATCH_BYTES: Final = 1 << 22
 """Bytes of bodies that are scanned at a time."""
@@ -56,8 +57,15 @@ _COMMON_SHARE: Final = 0.01
 """A title of one word that so many documents have is checked for being a stop word."""
 
 
-def write_names(folder: Path, max_body: int = _MAX_BODY) -> None:
-    """Write the file `names.arrays` of a segment whose other files are written. max_body: bytes of bodies to read."""
+ReadBodies = Callable[[int, int], npt.NDArray[np.uint8]]
+"""Returns the bodies of documents, from one up to another, one after the other."""
+
+
+def write_names(folder: Path, max_body: int = _MAX_BODY, *, read_bodies: ReadBodies | None = None) -> None:
+    """Write the file `names.arrays` of a segment whose other files are written.
+
+    max_body: bytes of bodies to read. read_bodies: for a build, which has them; otherwise they are decompressed.
+    """
     columns = SegmentFile(folder / "documents.arrays", "documents")
     documents = len(columns["key"])
     titles = _read_titles(columns)
@@ -65,7 +73,12 @@ def write_names(folder: Path, max_body: int = _MAX_BODY) -> None:
     trim_heap(_FREED_PER_TITLE * documents)
     hosts = _capped_hosts(*(np.broadcast_to(columns[name], documents) for name in ("host", "flags")))
     scan = _scan(
-        ArrayFile(folder / "text.arrays", "text", format=SEGMENT_FORMAT), titles, tables, names, hosts, max_body
+        _read_bodies(ArrayFile(folder / "text.arrays", "text", format=SEGMENT_FORMAT), read_bodies),
+        titles,
+        tables,
+        names,
+        hosts,
+        max_body,
     )
     del tables  # The largest part of what the scan needs.
     trim_heap(_FREED_PER_TITLE * documents)
@@ -148,7 +161,7 @@ def _slots_for(entries: int) -> int:
 
 
 def _scan(
-    text: ArrayFile,
+    bodies: Iterable[tuple[int, Numbers, npt.NDArray[np.uint8]]],
     titles: SegmentTitles,
     tables: _NameTables,
     names: int,
@@ -173,7 +186,7 @@ def _scan(
         titles.blob, titles.start[:-1], titles.end, titles.entry, entry_start, order, sense, hosts
     )
     parts: list[tuple[Any, ...]] = []
-    for first, bounds, data in _read_bodies(text, documents) if names else ():  # Without names, none is mentioned.
+    for first, bounds, data in bodies if names else ():  # Without names, none is mentioned.
         most = min(_SPANS_PER_DOCUMENT * (len(bounds) - 1), len(data))
         spans = alias_scan.AliasSpans(
             np.empty(most, np.int32),
@@ -204,19 +217,28 @@ def _scan(
     )
 
 
-def _read_bodies(text: ArrayFile, documents: int) -> Iterator[tuple[int, Numbers, npt.NDArray[np.uint8]]]:
+def _read_bodies(text: ArrayFile, read: ReadBodies | None) -> Iterator[tuple[int, Numbers, npt.NDArray[np.uint8]]]:
     """Yield bodies, some megabytes at a time: the first document, the bounds of each, all bytes."""
-    first, start, end = (np.asarray(text[name]).astype(np.int64) for name in ("first", "start", "end"))
-    blocks: list[bytes] = []
+    first, end = (np.asarray(text[name]) for name in ("first", "end"))
+    begin, size = 0, 0
     bounds: list[Numbers] = [np.zeros(1, np.int64)]
-    size, begin = 0, 0
-    for block in range(len(start) - 1):
-        blocks.append(decompress(text["text"][start[block] : start[block + 1]].tobytes(), _MAX_BLOCK_BYTES))
-        bounds.append(size + end[first[block] : first[block + 1]])
-        size += len(blocks[-1])
-        if size >= _BATCH_BYTES or block == len(start) - 2:
-            yield begin, np.concatenate(bounds), np.frombuffer(b"".join(blocks), np.uint8)
-            blocks, bounds, size, begin = [], [np.zeros(1, np.int64)], 0, int(first[block + 1])
+    for block in range(len(first) - 1):
+        ends = end[first[block] : first[block + 1]].astype(np.int64)
+        bounds.append(size + ends)
+        size += int(ends[-1])
+        if size >= _BATCH_BYTES or block == len(first) - 2:
+            document, last = int(first[begin]), int(first[block + 1])
+            data = read(document, last) if read else _decompress_blocks(text, begin, block + 1)
+            data.flags.writeable = False  # The kernel is compiled for one of the two.
+            yield document, np.concatenate(bounds), data
+            begin, bounds, size = block + 1, [np.zeros(1, np.int64)], 0
+
+
+def _decompress_blocks(text: ArrayFile, begin: int, end: int) -> npt.NDArray[np.uint8]:
+    """Return the bodies of some blocks."""
+    bounds = itertools.pairwise(text["start"][begin : end + 1].tolist())
+    blocks = (decompress(text["text"][a:b].tobytes(), _MAX_BLOCK_BYTES) for a, b in bounds)
+    return np.frombuffer(b"".join(blocks), np.uint8)
 
 
 def _without_stop_words(
