@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
+from periplus.accel.pointers import borrow
 from periplus.index.kernels.inversion import BODY_FIELD, FIELD_SHIFT, FIELDS, SortedTokens
 
 __all__ = [
@@ -155,11 +156,20 @@ def concatenate_texts(
 ) -> npt.NDArray[np.uint8]:  # pragma: no cover - compiled
     """Return texts of `data`, given where each begins and its size, one after the other."""
     out = np.empty(sizes.sum(), np.uint8)
+    _copy_texts(data, begin, sizes, out)
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _copy_texts(data: Any, begin: Any, sizes: Any, out: Any) -> None:  # pragma: no cover - compiled
+    """Copy texts to an array that has room for them."""
+    source, target = borrow(data), borrow(out)
     at = 0
     for text in range(len(sizes)):
-        out[at : at + sizes[text]] = data[begin[text] : begin[text] + sizes[text]]
+        first = begin[text]
+        for i in range(sizes[text]):
+            target[at + i] = source[first + i]
         at += sizes[text]
-    return out
 
 
 @njit(cache=True, nogil=True)

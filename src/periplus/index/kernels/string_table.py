@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
+from periplus.accel.pointers import borrow
 
 __all__ = ["locate_bodies", "merge_sorted", "reorder_strings"]
 
@@ -62,11 +63,11 @@ def merge_sorted(
 
 @njit(cache=True, nogil=True)
 def _copy_strings(blob: Any, begin: Any, starts: Any, order: Any, out: Any) -> None:  # pragma: no cover - compiled
+    source, target = borrow(blob), borrow(out)
     for number in range(len(order)):
-        here = begin[order[number]]
-        for at in range(starts[number], starts[number + 1]):
-            out[at] = blob[here]
-            here += 1
+        first, at = begin[order[number]], starts[number]
+        for i in range(starts[number + 1] - at):
+            target[at + i] = source[first + i]
 
 
 def reorder_strings(
