@@ -250,9 +250,14 @@ class OutlinkExtractor:
         """Return whether a URL that was fetched would be requested as it is: then there is nothing to request."""
         if len(url) > self._settings.max_url:
             return False
-        return all(address.url == url for address in self._addresses([url], url))
+        try:
+            return self.traps.rewrite(parse_address(url, url)).url == url
+        except BadUrl:
+            return True
 
     def _list_links(self, record: FetchRecord, page: Page) -> list[FetchRequest]:
+        if not page.feeds:
+            return []
         wanted = self._settings.sitemaps if page.kind == LIST_KIND else self._settings.feeds
         return self.list_requests(page.feeds, record.url) if wanted else []
 

@@ -134,15 +134,19 @@ class NearDuplicateIndex:
         """Add a page, in place of the oldest one if the index is full."""
         slot = self._count % self._capacity
         self._count += 1
-        if slot == len(self._hashes):
-            self._hashes.append(0)
-            self._contents.append(0)
-            for older in self._older:
-                older.append(0)
-        self._hashes[slot], self._contents[slot] = value, content
-        for band in range(_BANDS):
-            newest, key = self._newest[band], value >> band * _WIDTH & _VALUES - 1
-            self._older[band][slot] = newest[key]
+        is_longer = slot == len(self._hashes)
+        if is_longer:
+            self._hashes.append(value)
+            self._contents.append(content)
+        else:
+            self._hashes[slot], self._contents[slot] = value, content
+        for older, newest in zip(self._older, self._newest, strict=True):
+            key = value & _VALUES - 1
+            value >>= _WIDTH
+            if is_longer:
+                older.append(newest[key])
+            else:
+                older[slot] = newest[key]
             newest[key] = self._count
 
     def dump(self) -> bytes:

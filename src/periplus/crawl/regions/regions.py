@@ -96,8 +96,9 @@ class RegionTable:
 
     def hold_reason(self, address: Address) -> str:
         """Return why an address is to be held back now, or ''."""
-        regions = self.state.regions
-        own, host, domain, parameters = (regions.get(key, _NONE) for key in self._keys(address))
+        region_of, keys = self.state.regions.get, self._keys(address)
+        own, host, domain = region_of(keys[0], _NONE), region_of(keys[1], _NONE), region_of(keys[2], _NONE)
+        parameters = region_of(keys[3], _NONE)
         if own.released or host.released or domain.released:
             return ""
         small = host.pages < _SMALL_HOST

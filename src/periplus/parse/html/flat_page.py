@@ -92,16 +92,13 @@ class RowKind:
 class FlatPage:
     """A scanned page; strings are made only of what is requested."""
 
-    def __init__(self, data: bytes, arrays: ScanArrays) -> None:
+    def __init__(self, data: bytes, arrays: ScanArrays, rows: int) -> None:
         self.data = data
         self._arrays = arrays
         self._state, self._out = arrays.state, arrays.out
         state = arrays.state
-        rows = int(state[html_state.ROW_COUNT])
         self._table = state[ROW_TABLE : ROW_TABLE + ROW_WIDTH * rows].reshape(-1, ROW_WIDTH)
-        kinds = np.empty(rows, np.uint8)
-        html_columns.list_kinds(state, kinds)
-        self._kind_bytes = kinds.tobytes()
+        self._kind_bytes = arrays.pieces[:rows].tobytes()
         """The kind of each row: Python counts bytes, and finds one, faster than NumPy does in so few rows."""
         self.strings: PageStrings | None = None
         """What was gathered of it at once."""
@@ -350,6 +347,14 @@ def parse_flat_page(data: bytes, max_depth: int = 512, visible: str = "") -> Fla
     arrays = borrow_arrays()
     arrays.out = bytes_of_length(arrays.out, values_limit + _MARGIN)
     max_rows, max_traces = min(_MAX_ROWS, size // 3 + 8), min(_MAX_TRACES, size // 3 + 8)
-    arrays.state = html_state.make_state(max_depth, max_rows, text_size, values_limit, max_traces, arrays.state)
-    kernel.scan_page(np.frombuffer(data, np.uint8), _tables(visible), arrays.state, arrays.out)
-    return FlatPage(data, arrays)
+    arrays.pieces = bytes_of_length(arrays.pieces, max_rows)
+    size = html_state.state_size(max_rows, max_traces)
+    if len(arrays.state) < size:
+        arrays.state = np.empty(size, np.int64)
+    rows = kernel.scan_page(
+        np.frombuffer(data, np.uint8),
+        _tables(visible),
+        *(arrays.state, arrays.out, arrays.pieces),
+        *(max_depth, max_rows, text_size, values_limit, max_traces),
+    )
+    return FlatPage(data, arrays, rows)

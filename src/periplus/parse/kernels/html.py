@@ -13,7 +13,7 @@ import numpy as np
 from periplus.accel import njit
 from periplus.accel.pointers import borrow
 from periplus.parse.kernels import html_tags
-from periplus.parse.kernels.html_columns import gather_rows, gather_values
+from periplus.parse.kernels.html_columns import gather_rows, gather_values, list_kinds
 from periplus.parse.kernels.html_elements import GLOBAL_ATTRIBUTES, record_element
 from periplus.parse.kernels.html_end_tags import close_tag
 from periplus.parse.kernels.html_rows import append_title
@@ -36,6 +36,7 @@ from periplus.parse.kernels.html_state import (
     NO_BREAK,
     PENDING_BREAK,
     ROW_BEGIN,
+    ROW_COUNT,
     ROW_END,
     ROW_TABLE,
     ROW_WIDTH,
@@ -55,6 +56,7 @@ from periplus.parse.kernels.html_state import (
     TEXT_END,
     TRACE_COUNT,
     TRACE_TABLE,
+    begin_state,
     make_state,
 )
 from periplus.parse.kernels.html_tables import (
@@ -143,8 +145,19 @@ def find_element(hashed: int, tables: Any) -> int:  # pragma: no cover - compile
 
 
 @njit(cache=True, nogil=True)
-def scan_page(data: Any, tables: Any, state: Any, out: Any) -> None:  # pragma: no cover - compiled
-    """Scan a page: write its text and values to `out`, and rows of offsets to the state.
+def scan_page(
+    data: Any,
+    tables: Any,
+    state: Any,
+    out: Any,
+    kinds: Any,
+    max_depth: int,
+    max_rows: int,
+    values_begin: int,
+    values_limit: int,
+    max_traces: int,
+) -> Any:  # pragma: no cover - compiled
+    """Scan a page: write its text and values to `out`, and rows of offsets to the state. Return the number of rows.
 
     Parameters
     ----------
@@ -153,11 +166,18 @@ def scan_page(data: Any, tables: Any, state: Any, out: Any) -> None:  # pragma: 
     tables
         The lookup tables, as `html_tables.build_tables` returns them.
     state
-        A new state, from `html_state.make_state`.
+        An array of `html_state.state_size` numbers, whatever they are.
     out
-        Output bytes: text from the start, values from `state[VALUES_BEGIN]` on.
+        Output bytes: text from the start, values from `values_begin` on.
+    kinds
+        Receives the kind of each row, as bytes; `max_rows` long.
+    max_depth, max_rows, values_begin, values_limit, max_traces
+        What `html_state.make_state` makes a state of.
     """
+    begin_state(state, max_depth, max_rows, values_begin, values_limit, max_traces)
     _scan_page(borrow(data), np.int64(len(data)), borrow(tables), borrow(state), borrow(out))
+    list_kinds(state, state[ROW_COUNT], kinds)
+    return state[ROW_COUNT]
 
 
 @njit(cache=True, nogil=True)
@@ -364,7 +384,7 @@ def merge_segments(state: Any, text: Any, out: Any, positions: Any) -> int:  # p
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     state, text = make_state(8, 8, 64, 128), np.empty(192, np.uint8)
-    scan_page(np.frombuffer(b"<p>x", np.uint8), build_tables(), state, text)
+    scan_page(np.frombuffer(b"<p>x", np.uint8), build_tables(), state, text, text, 8, 8, 64, 128, 0)
     merge_segments(state, text, text, np.empty(192, np.int64))
     gather_values(state, 0, 2, 1, 1, 1, text, text)
     gather_rows(state, np.zeros(0, np.int64), 2, 1, 1, text, text)

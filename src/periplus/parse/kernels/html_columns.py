@@ -214,7 +214,7 @@ def gather_page(
 
 
 @njit(cache=True, nogil=True)
-def list_kinds(state: Any, kinds: Any) -> None:  # pragma: no cover - compiled
+def list_kinds(state: Any, rows: int, kinds: Any) -> None:  # pragma: no cover - compiled
     """Write the kind of each row.
 
     Parameters
@@ -222,9 +222,11 @@ def list_kinds(state: Any, kinds: Any) -> None:  # pragma: no cover - compiled
     state
         The state of the scan, laid out as in `html_state`.
     kinds
-        Receives the kinds, as bytes: as many as there are rows.
+        Receives the kinds, as bytes.
+    rows
+        How many rows there are.
     """
-    for row in range(len(kinds)):
+    for row in range(rows):
         kinds[row] = np.uint8(state[ROW_TABLE + ROW_WIDTH * row + ROW_KIND])
 
 
@@ -266,4 +268,4 @@ def warm() -> None:
     gather_values(state, 0, 4, 1, 1, 1, text, out)
     gather_rows(state, zeros[:0], 4, 1, 1, text, out)
     gather_page(state, zeros, 1, 1, text, zeros[:2], zeros[:2], out, zeros.copy())
-    list_kinds(state, out[:8])
+    list_kinds(state, 8, out)

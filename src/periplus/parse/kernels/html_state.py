@@ -4,10 +4,14 @@ One array, because each that is passed from function to function costs as much a
 first, then the tables: attribute spans, open counts, the stack of open elements, areas, segments, rows and traces.
 """
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["make_state"]
+from periplus.accel import njit
+
+__all__ = ["begin_state", "make_state", "state_size"]
 
 # Scalars, by their index in the state.
 DEPTH = 0
@@ -128,7 +132,6 @@ def make_state(
     values_begin: int,
     values_limit: int,
     max_traces: int = 0,
-    room: npt.NDArray[np.int64] | None = None,
 ) -> npt.NDArray[np.int64]:
     """Return the state for scanning one page.
 
@@ -140,18 +143,28 @@ def make_state(
         Rows and traces that are kept.
     values_begin, values_limit
         The part of the output that values are written to; text comes before it.
-    room
-        An array to use if it is long enough.
     """
-    traces = ROW_TABLE + ROW_WIDTH * max_rows
-    size = traces + 2 * max_traces
-    state = room if room is not None and len(room) >= size else np.empty(size, np.int64)
-    state[:STACK] = _BEGINNING
-    # From VALUES_END to VALUES_LIMIT, in one step, as there is one for every page.
-    state[VALUES_END : VALUES_LIMIT + 1] = (
-        *(values_begin, 0, min(max_depth, STACK_LIMIT), max_rows),
-        *(values_begin, 0, traces, max_traces, values_limit),
-    )
-    state[AREA_TABLE : AREA_TABLE + AREA_WIDTH] = 0
-    state[SEGMENT_TABLE : SEGMENT_TABLE + SEGMENT_WIDTH] = 0, 0, -1
+    state = np.empty(state_size(max_rows, max_traces), np.int64)
+    begin_state(state, max_depth, max_rows, values_begin, values_limit, max_traces)
     return state
+
+
+def state_size(max_rows: int, max_traces: int) -> int:
+    """Return the length of a state."""
+    return ROW_TABLE + ROW_WIDTH * max_rows + 2 * max_traces
+
+
+@njit(cache=True, nogil=True)
+def begin_state(
+    state: Any, max_depth: int, max_rows: int, values_begin: int, values_limit: int, max_traces: int
+) -> None:  # pragma: no cover - compiled
+    """Write what a state begins with; the parameters are those of `make_state`."""
+    for at in range(STACK):
+        state[at] = _BEGINNING[at]
+    state[VALUES_END] = state[VALUES_BEGIN] = values_begin
+    state[MAX_DEPTH], state[MAX_ROWS] = min(max_depth, STACK_LIMIT), max_rows
+    state[TRACE_TABLE], state[MAX_TRACES] = ROW_TABLE + ROW_WIDTH * max_rows, max_traces
+    state[VALUES_LIMIT] = values_limit
+    for at in range(AREA_TABLE, AREA_TABLE + AREA_WIDTH):
+        state[at] = 0
+    state[SEGMENT_TABLE], state[SEGMENT_TABLE + 1], state[SEGMENT_TABLE + 2] = 0, 0, -1
