@@ -47,6 +47,20 @@ def test_known_and_repeated_contents_are_left_out() -> None:
     assert list(ahead) == [id(results[1]), id(results[2])]
 
 
+def test_large_pages_are_parsed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = []
+
+    def parse_and_count(results, settings):
+        parts.append(len(results))
+        return html_parser.parse_html_each(results, settings)
+
+    monkeypatch.setattr(parsing_ahead, "parse_html_each", parse_and_count)
+    results = [html(1), html(2, "long " * 20_000), html(3), html(4, "longer " * 20_000)]
+    ahead = parse_ahead(results, ParseSettings(), False, OriginalUrls())
+    assert parts == [2, 1, 1]
+    assert [ahead[id(result)].page.url for result in results] == [result.request.address.url for result in results]
+
+
 @pytest.mark.parametrize("forms", [False, True])
 def test_a_record_is_what_it_is_without(forms: bool) -> None:
     results = [html(1), html(2)]

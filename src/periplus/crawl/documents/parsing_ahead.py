@@ -21,6 +21,8 @@ __all__ = ["PageAhead", "batches_of", "parse_ahead", "parser_fault"]
 _MAX_PAGES: Final = 64
 _MAX_BYTES: Final = 1 << 20
 """Results that are processed together, and their bytes, beyond which one more page is none of them."""
+_LARGE: Final = 64 << 10
+"""Bytes of a page from which on it is parsed alone: scans of several would not fit into the caches together."""
 
 
 class PageAhead(NamedTuple):
@@ -62,9 +64,14 @@ def parse_ahead(
         content = fingerprint(result.body)
         if content not in chosen and content not in known:
             chosen[content] = result
-    pages = parse_html_each(chosen.values(), settings)
-    found = zip(chosen.items(), pages, strict=True)
-    return {id(result): _page_ahead(content, result, page, forms) for (content, result), page in found}
+    large = [content for content, result in chosen.items() if len(result.body) >= _LARGE]
+    small = [content for content, result in chosen.items() if len(result.body) < _LARGE]
+    ahead: dict[int, PageAhead] = {}
+    for part in (small, *([content] for content in large)):
+        pages = parse_html_each([chosen[content] for content in part], settings)
+        for content, page in zip(part, pages, strict=True):
+            ahead[id(chosen[content])] = _page_ahead(content, chosen[content], page, forms)
+    return ahead
 
 
 def _page_ahead(content: int, result: FetchResult, page: Page | Exception, forms: bool) -> PageAhead:
