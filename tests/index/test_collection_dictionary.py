@@ -1,5 +1,6 @@
 """The dictionary of a collection: terms merged and frequencies summed, as plain dictionaries of Python do it."""
 
+import contextlib
 from pathlib import Path
 
 import msgspec
@@ -155,3 +156,13 @@ def test_damaged_dictionaries_are_refused(index: Index) -> None:
     noise = np.full(len(part.pages), 255, np.uint8)
     with pytest.raises(CorruptFile):
         CollectionDictionary([part._replace(pages=noise)], [np.zeros(0, np.int64)])
+
+
+@pytest.mark.parametrize(("least", "most"), [(0, 2), (0, 4), (0, 256), (1, 255), (128, 256), (190, 200)])
+def test_any_pages_are_merged_within_their_room_or_refused(index: Index, least: int, most: int) -> None:
+    part = read_dictionary(index.segments[0])
+    random = np.random.default_rng(1)
+    for _ in range(20):
+        noise = random.integers(least, most, len(part.pages)).astype(np.uint8)
+        with contextlib.suppress(CorruptFile):
+            CollectionDictionary([part._replace(pages=noise), part], [np.zeros(0, np.int64)] * 2)

@@ -31,7 +31,7 @@ FORMAT: Final = 3
 Since 3, the manifest has a checksum."""
 SEGMENT_FORMAT: Final = 4
 """Format of the files of a segment: 2 since there is a field for boilerplate, 3 since skip entries are packed, 4 since
-columns of integers, positions of escaped postings and names are."""
+columns of integers, positions of escaped postings, terms and names are."""
 _NAME: Final = "manifest.json"
 _MAX_LISTED: Final = 1_000
 """More deleted documents than this are stored as bitmaps in a file of their own, and not listed in the manifest."""

@@ -119,12 +119,18 @@ def merge_pages(
             order = _compare(names[0], size, names[1], other_size)
         name, length = (names[1], other_size) if order > 0 else (names[0], size)
         total = (frequency if order <= 0 else np.int64(0)) + (other_frequency if order >= 0 else np.int64(0))
-        shared = np.int64(0)
+        same = np.int64(0)
+        while same < min(length, before_size) and before[same] == name[same]:
+            same += 1
+        if terms and (same == length or (same < before_size and name[same] < before[same])):
+            return DAMAGED, DAMAGED  # It does not sort after the one before.
+        if terms // PAGE + 1 >= len(page_start):
+            return DAMAGED, DAMAGED  # Pages of damaged bytes have more terms, or longer ones, than there is room for.
         if terms % PAGE == 0:
             page_start[terms // PAGE] = written
-        else:
-            while shared < min(length, before_size) and before[shared] == name[shared]:
-                shared += 1
+        shared = same if terms % PAGE else np.int64(0)
+        if written + length - shared + _ENTRY_BYTES > len(pages):
+            return DAMAGED, DAMAGED
         written = write_varint(pages, written, shared)
         written = write_varint(pages, written, length - shared)
         for i in range(shared, length):

@@ -21,9 +21,16 @@ __all__ = [
     "ENTRY_FREQUENCY",
     "ENTRY_HEADERS",
     "ENTRY_POSITIONS",
+    "LONG_SHARED",
     "MAX_TERM",
     "MIN_ENTRY",
     "PAGE",
+    "SHORT",
+    "SHORT_ADDED",
+    "SHORT_SHARED",
+    "SINGLE",
+    "SINGLE_POSITIONS",
+    "SINGLE_POSTINGS",
     "TermDictionary",
     "TermEntry",
     "TermTable",
@@ -46,8 +53,14 @@ MAX_TERM = 255
 """Longest term, in bytes."""
 MAX_VARINT = 9
 """Most bytes of an integer of 63 bits."""
-MIN_ENTRY = 5
-"""Fewest bytes of a term in a page: five integers, and no bytes of its own."""
+MIN_ENTRY = 3
+"""Fewest bytes of a term in a page: a head, one byte of its own, and its sizes."""
+SHORT, SHORT_SHARED, SHORT_ADDED = 128, 7, 8
+"""Set in the head of a term that shares so few bytes with the one before, and adds so few; both are in the head."""
+SINGLE, SINGLE_POSTINGS, SINGLE_POSITIONS = 64, 3, 63
+"""Set in the head of one that a single document has, whose sizes are at most these; they take one byte together."""
+LONG_SHARED = 1
+"""The second byte of a number of shared bytes that is 128 or more; no byte that a short head is followed by."""
 
 
 class TermEntry(NamedTuple):
@@ -202,10 +215,20 @@ def read_page_entry(pages: Any, at: int, end: int) -> PageEntry:  # pragma: no c
     Returns
         the term; `next` is -1 if it is longer than a term can be, or its bytes do not end within the page
     """
-    shared, at = read_bounded_varint(pages, at, end)
-    added, at = read_bounded_varint(pages, at, end)
+    head = int64(pages[at]) if at >= 0 and at + 1 < end else int64(0)
+    if head >= SHORT and pages[at + 1] != LONG_SHARED:
+        shared, added, at = (head >> 3) & SHORT_SHARED, (head & (SHORT_ADDED - 1)) + 1, int64(at + 1)
+    else:
+        head = int64(0)
+        shared, at = read_bounded_varint(pages, at, end)
+        added, at = read_bounded_varint(pages, at, end)
     text = at
     at = at + added if at >= 0 and shared + added <= MAX_TERM and added <= end - at else np.int64(-1)
+    if head & SINGLE:
+        sizes = int64(pages[at]) if 0 <= at < end else int64(0)
+        at = int64(at + 1) if 0 <= at < end else int64(-1)
+        size, position_bytes = (sizes >> 6) << 2, sizes & SINGLE_POSITIONS
+        return PageEntry(shared, added, text, int64(1), size, int64(0), int64(0), int64(-1), position_bytes, int64(at))
     frequency, at = read_bounded_varint(pages, at, end)
     code, at = read_bounded_varint(pages, at, end)
     first_group, headers, bitset_row = int64(0), int64(0), int64(-1)

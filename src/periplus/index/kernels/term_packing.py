@@ -6,8 +6,15 @@ import numpy as np
 
 from periplus.accel import njit
 from periplus.index.kernels.term_dictionary import (
+    LONG_SHARED,
     MAX_TERM,
     PAGE,
+    SHORT,
+    SHORT_ADDED,
+    SHORT_SHARED,
+    SINGLE,
+    SINGLE_POSITIONS,
+    SINGLE_POSTINGS,
     TermDictionary,
     TermTable,
     find_term,
@@ -44,19 +51,36 @@ def pack_terms(terms: TermTable, out: TermDictionary) -> int:  # pragma: no cove
             most = min(length, begin - before)
             while shared < most and terms.blob[before + shared] == terms.blob[begin + shared]:
                 shared += 1
-        at = write_varint(out.pages, at, shared)
-        at = write_varint(out.pages, at, length - shared)
+        added, size, position_bytes = (
+            length - shared,
+            terms.stream_end[term] - stream,
+            terms.position_end[term] - position,
+        )
+        is_short = term % PAGE != 0 and shared <= SHORT_SHARED and 0 < added <= SHORT_ADDED
+        is_short = is_short and terms.blob[begin + shared] != LONG_SHARED
+        is_single = is_short and terms.frequency[term] == 1 and terms.encoding[term] == 0
+        is_single = is_single and size <= SINGLE_POSTINGS and position_bytes <= SINGLE_POSITIONS
+        if is_short:
+            out.pages[at] = SHORT | (SINGLE if is_single else 0) | shared << 3 | (added - 1)
+            at += 1
+        else:
+            at = write_varint(out.pages, at, shared)
+            at = write_varint(out.pages, at, added)
         for i in range(shared, length):
             out.pages[at] = terms.blob[begin + i]
             at += 1
+        if is_single:
+            out.pages[at] = size << 6 | position_bytes
+            at += 1
+            continue
         at = write_varint(out.pages, at, terms.frequency[term])
-        at = write_varint(out.pages, at, (terms.stream_end[term] - stream) << 2 | terms.encoding[term])
+        at = write_varint(out.pages, at, size << 2 | terms.encoding[term])
         if terms.encoding[term] != 0:
             at = write_varint(out.pages, at, terms.first_group[term])
             at = write_varint(out.pages, at, terms.headers[term])
         if terms.bitset_row[term] >= 0:
             at = write_varint(out.pages, at, terms.bitset_row[term])
-        at = write_varint(out.pages, at, terms.position_end[term] - position)
+        at = write_varint(out.pages, at, position_bytes)
     out.page_start[len(out.page_start) - 1] = at
     return at
 
