@@ -5,12 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from index.made_pages import visit
 from naive import names as naive
 from periplus.index import Index, LiveIndex, build_index, find_named_documents
 from periplus.index.vocabulary.kernels import name_words
-from periplus.index.vocabulary.name_columns import name_keys
+from periplus.index.vocabulary.name_columns import name_keys, sort_rows
 from periplus.index.vocabulary.name_file import name_columns
 from periplus.index.vocabulary.name_lookup import _join_letters, _replace_word, name_key
 from periplus.records import FetchRecord, PageFlag
@@ -329,3 +331,13 @@ def test_words_that_may_be_meant_are_kept_as_they_are_written(tmp_path: Path) ->
     assert written.written == [candidate.word.encode() for candidate in written.candidates]
     assert b"tolland" in written.written
     assert len(written.stems) == len(written.written)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([0, 5, 1 << 63, 2**64 - 1]), st.integers(-2, 2), st.integers(0, 1)), max_size=40)
+)
+def test_rows_are_sorted_by_hash_then_columns_then_place(rows: list[tuple[int, int, int]]) -> None:
+    hashes = np.array([row[0] for row in rows], np.uint64)
+    first, second = (np.array([row[column] for row in rows], np.int64) for column in (1, 2))
+    expected = sorted(range(len(rows)), key=rows.__getitem__)
+    assert sort_rows(hashes, first, second).tolist() == expected

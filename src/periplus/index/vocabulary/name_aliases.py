@@ -8,7 +8,14 @@ import numpy.typing as npt
 from periplus.arrays import ArrayFile
 from periplus.index.vocabulary.completions import stored_link_texts
 from periplus.index.vocabulary.kernels import alias_scan, name_scan
-from periplus.index.vocabulary.name_columns import NameScan, Numbers, SegmentNames, SegmentTitles, name_keys
+from periplus.index.vocabulary.name_columns import (
+    NameScan,
+    Numbers,
+    SegmentNames,
+    SegmentTitles,
+    name_keys,
+    sort_rows,
+)
 from periplus.index.vocabulary.name_lookup import NAME_ALIAS, NAME_BASE
 
 __all__ = ["alias_names"]
@@ -54,20 +61,21 @@ def alias_names(
     host = np.concatenate((hosts[scan.alias_document], np.full(len(links), -1))).astype(np.int64)
     related = np.concatenate((np.isin(scan.alias_kind, _RELATED), np.zeros(len(links), np.bool_)))
     # Documents count, not repetitions; some count more than once, and of one host only a few.
-    order = np.lexsort((-strength, source, target, keys))
+    order = sort_rows(keys, target, source, -strength)
     order = order[_ranks(keys[order], target[order], source[order]) == 0]
-    order = order[np.lexsort((-strength[order], host[order], target[order], keys[order]))]
+    order = order[sort_rows(keys[order], target[order], host[order], -strength[order])]
     rank = _ranks(keys[order], target[order], host[order])
     valid = (keys[order] != 0) & (host[order] != -2)
     order, rank = order[valid], rank[valid]
     order, rank = (column[(rank < name_scan.HOST_MENTIONS) | (host[order] < 0)] for column in (order, rank))
-    pairs, inverse = np.unique(np.stack((keys[order], target[order].astype(np.uint64)), 1), axis=0, return_inverse=True)
-    group = inverse.reshape(-1)
-    count = np.bincount(group, strength[order], len(pairs))
+    first = np.flatnonzero(_ranks(keys[order], target[order]) == 0)  # Of each name of a document.
+    group = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(order))))
+    count = np.bincount(group, strength[order], len(first))
     # Hosts that use the name; that of most documents, and links, are as good as two.
-    witnesses = np.bincount(group, np.where(host[order] < 0, 2, rank == 0), len(pairs))
-    useful = (count >= 2) & ((witnesses >= 2) | (np.bincount(group, related[order], len(pairs)) > 0))
-    key, document, count = pairs[useful, 0], pairs[useful, 1].astype(np.int64), count[useful]
+    witnesses = np.bincount(group, np.where(host[order] < 0, 2, rank == 0), len(first))
+    useful = (count >= 2) & ((witnesses >= 2) | (np.bincount(group, related[order], len(first)) > 0))
+    of_pairs = order[first[useful]]
+    key, document, count = keys[of_pairs], target[of_pairs], count[useful]
     worth = count * np.sqrt(scan.mentions[document] + 1.0)
     all_keys, title_worth = _title_worth(of_titles, scan.mentions)
     distinct, place = np.unique(np.concatenate((key, all_keys)), return_inverse=True)

@@ -1,6 +1,6 @@
 """What names are learned from, as columns, and the keys under which they are stored."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -8,7 +8,7 @@ import numpy.typing as npt
 from periplus.index.vocabulary.kernels import name_words
 from periplus.text import WordTable, analyse_words
 
-__all__ = ["NameKeys", "NameScan", "Numbers", "SegmentNames", "SegmentTitles", "name_keys"]
+__all__ = ["NameKeys", "NameScan", "Numbers", "SegmentNames", "SegmentTitles", "name_keys", "sort_rows"]
 
 Numbers = npt.NDArray[np.int64]
 
@@ -80,3 +80,16 @@ def name_keys(data: bytes, bounds: Numbers, languages: npt.NDArray[np.uint8], *,
         for words in (none, skipped)
     ]
     return NameKeys(*keys, *([np.zeros(0, np.uint64)] * (4 - len(keys))))
+
+
+def sort_rows(hashes: npt.NDArray[np.uint64], *columns: npt.NDArray[Any]) -> Numbers:
+    """Return the order of rows by hashes, then by columns, as `numpy.lexsort` does, which sorts all rows by each."""
+    order = np.argsort(hashes)
+    in_order = hashes[order]
+    same = in_order[1:] == in_order[:-1]
+    tied = np.zeros(len(order), np.bool_)
+    tied[1:] = same
+    tied[:-1] |= same
+    rows = np.sort(order[tied])
+    order[tied] = rows[np.lexsort((*(column[rows] for column in reversed(columns)), hashes[rows]))]
+    return order

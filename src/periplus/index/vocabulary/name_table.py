@@ -27,7 +27,15 @@ from periplus.index.kernels import forward_index
 from periplus.index.segment_file import SegmentFile
 from periplus.index.vocabulary.kernels import alias_scan, name_scan, name_words, word_rows
 from periplus.index.vocabulary.name_aliases import alias_names
-from periplus.index.vocabulary.name_columns import NameKeys, NameScan, Numbers, SegmentNames, SegmentTitles, name_keys
+from periplus.index.vocabulary.name_columns import (
+    NameKeys,
+    NameScan,
+    Numbers,
+    SegmentNames,
+    SegmentTitles,
+    name_keys,
+    sort_rows,
+)
 from periplus.index.vocabulary.name_file import NameColumns, write_name_file
 from periplus.index.vocabulary.name_lookup import NAME_BASE, NAME_PART, NAME_STEM, NAME_TITLE
 from periplus.records import PageFlag
@@ -338,10 +346,10 @@ def _edge_word(text: bytes, edge: int) -> bytes:
 def _sorted_names(parts: list[SegmentNames]) -> SegmentNames:
     """Return all names by key, the surest of a key first; of the same name of a document, the surest."""
     names = SegmentNames(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-    order = np.lexsort((names.kind, names.document, names.key))
+    order = sort_rows(names.key, names.document, names.kind)
     key, document = names.key[order], names.document[order]
     first = np.ones(len(order), np.bool_)
     first[1:] = (key[1:] != key[:-1]) | (document[1:] != document[:-1])
     order = order[first & (key != 0)]
-    order = order[np.lexsort((names.document[order], -names.weight[order], names.kind[order], names.key[order]))]
+    order = order[sort_rows(names.key[order], names.kind[order], -names.weight[order], names.document[order])]
     return SegmentNames(*(column[order] for column in names))
