@@ -10,7 +10,7 @@ import numpy.typing as npt
 from periplus.index.index_manifest import SegmentEntry
 from periplus.index.segment_file import SegmentFile
 
-__all__ = ["find_deleted", "read_keys"]
+__all__ = ["find_deleted", "has_duplicates", "read_keys"]
 
 _KEYS_AT_ONCE: Final = 1 << 20
 """About how many keys are compared with each other at a time: sorting takes 40 bytes for each."""
@@ -30,14 +30,21 @@ def find_deleted(
         numbers = [_in_part(some, part, bits) for some in keys]
         chosen = np.concatenate([some[rows] for some, rows in zip(keys, numbers, strict=True)])
         owner = np.repeat(np.arange(len(keys), dtype=np.int32), list(map(len, numbers)))
-        order = np.lexsort((owner, chosen))
         replaced = np.isin(chosen, withdrawn_keys)
-        replaced[order[:-1]] |= chosen[order[:-1]] == chosen[order[1:]]
+        if has_duplicates(chosen):
+            order = np.lexsort((owner, chosen))
+            replaced[order[:-1]] |= chosen[order[:-1]] == chosen[order[1:]]
         for more, rows, is_replaced in zip(
             deleted, numbers, np.split(replaced, np.cumsum(list(map(len, numbers)))[:-1]), strict=True
         ):
             more.append(rows[is_replaced])
     return [np.unique(np.concatenate(some)) if some else np.zeros(0, np.int64) for some in deleted]
+
+
+def has_duplicates(keys: npt.NDArray[np.uint64]) -> bool:
+    """Return whether any key occurs twice: sorting keys alone takes a twentieth of sorting rows by them."""
+    in_order = np.sort(keys)
+    return bool((in_order[1:] == in_order[:-1]).any())
 
 
 def _in_part(keys: npt.NDArray[np.uint64], part: int, bits: int) -> Numbers:

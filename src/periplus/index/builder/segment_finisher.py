@@ -11,6 +11,7 @@ import numpy.typing as npt
 from periplus.files import disk_errors, sync_folder
 from periplus.index.builder import field_scaling, segment_writer
 from periplus.index.builder.byte_sort import sort_strings
+from periplus.index.builder.deleted_documents import has_duplicates
 from periplus.index.builder.memory_trim import trim_heap
 from periplus.index.builder.segment_builder import (
     BufferedDocuments,
@@ -117,8 +118,10 @@ def finish_segment(
 
 def _select_rows(keys: npt.NDArray[np.uint64], withdrawn: Iterable[int]) -> Numbers:
     """Return the documents that are neither withdrawn nor replaced by a later one, in the order of arrival."""
-    _, last = np.unique(keys[::-1], return_index=True)
-    rows = np.sort(len(keys) - 1 - last)
+    rows = np.arange(len(keys))
+    if has_duplicates(keys):
+        _, last = np.unique(keys[::-1], return_index=True)
+        rows = np.sort(len(keys) - 1 - last)
     withdrawn_keys = np.array(sorted(withdrawn), np.uint64)
     return rows[~np.isin(keys[rows], withdrawn_keys)] if len(withdrawn_keys) else rows
 
