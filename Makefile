@@ -103,8 +103,8 @@ bench-crawl: $(DEV_READY) ## crawl speed compared with Scrapy, one core each, an
 	@$(INSTALL) bench
 	@$(BIN)/python bench/crawl.py --pages $(if $(PAGES),$(PAGES),1000,3000,10000) --shares $(if $(SHARES),$(SHARES),1,0.14) --rounds $(or $(ROUNDS),1) --seen $(if $(SEEN),$(SEEN),1000000,10000000)
 
-bench-crawl-equality: $(DEV_READY) ## whether a change of the crawler changed what it does (WRITE=FILE before, AGAINST=FILE after)
-	@$(BIN)/python bench/crawl_equality.py $(if $(WRITE),--write $(WRITE)) $(if $(AGAINST),--against $(AGAINST))
+bench-crawl-equality: $(DEV_READY) ## whether a change of the crawler changed what it does (WRITE=FILE before, AGAINST=FILE after; TURN=1)
+	@$(BIN)/python bench/crawl_equality.py $(if $(WRITE),--write $(WRITE)) $(if $(AGAINST),--against $(AGAINST)) $(if $(TURN),--turn $(TURN))
 
 BENCH_OPTIONS = $(if $(CORPUS),--corpus $(CORPUS)) $(if $(SIZES),--sizes $(SIZES)) \
 	$(if $(PEERS),--peers $(PEERS)) $(if $(WORDS),--words $(WORDS))
