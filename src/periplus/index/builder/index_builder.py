@@ -61,6 +61,8 @@ _BATCH_SHARE: Final = 16
 """A batch has at most this part of the memory of a build in text: it takes 4 times as much while it is tokenized."""
 _MAX_BATCH_BYTES: Final = 16 << 20
 """Larger batches are not faster."""
+_PART_BYTES: Final = 2 << 20
+"""About as much text is tokenized at a time: its words, languages and pages are measured while it is in the caches."""
 
 Numbers = npt.NDArray[np.int64]
 
@@ -198,7 +200,12 @@ class _SegmentsWriter:
     def add(self, batch: Sequence[Document], static: npt.NDArray[np.float32]) -> None:
         """Add a batch; at most as many batches are pending as there are threads."""
         if self._pool is None:
-            self._add(tokenize_batch(batch, static, self._scorer, self._current().words))
+            builder = self._current()
+            step = -(-len(batch) * _PART_BYTES // max(1, max_batch_bytes(self._settings, 1)))
+            for at in range(0, len(batch), step):
+                part = slice(at, at + step)
+                builder.add_batch(tokenize_batch(batch[part], static[part], self._scorer, builder.words))
+            self._write_if_full()
             return
         self._pending.append(self._pool.submit(tokenize_batch, batch, static, self._scorer, WordTable()))
         while len(self._pending) >= self._worker_count:
@@ -217,9 +224,12 @@ class _SegmentsWriter:
         return self._builder
 
     def _add(self, batch: TokenizedBatch) -> None:
-        builder = self._current()
-        builder.add_batch(batch)
-        if builder.documents >= max_merged_documents(self._settings):
+        self._current().add_batch(batch)
+        self._write_if_full()
+
+    def _write_if_full(self) -> None:
+        """Write the segment that is being built, if it has as many documents as one may have."""
+        if self._current().documents >= max_merged_documents(self._settings):
             self._write()
 
     def _write(self) -> None:
