@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -82,7 +83,7 @@ def test_what_many_ask_is_shared_and_survives_a_restart(tmp_path: Path) -> None:
             time.sleep(0.1)
     kept = b"".join(path.read_bytes() for path in (tmp_path / "popular").iterdir())
     assert b"secret" not in kept
-    assert b"45." not in kept
+    assert not re.search(rb"45\.\d+\.", kept)  # Hashes may happen to have three of these bytes.
     with serving(tmp_path) as port:
         assert {first_offered(port) for _ in range(10)} == {wanted}, "whichever process answers"
 
