@@ -232,7 +232,7 @@ def pass_blocks(
                 position = skip_position_deltas(positions, position, code + 1)
             else:
                 mask, _, at = read_escaped(stream, at)
-                position = skip_positions(postings, position, ESCAPED, mask)
+                position = skip_positions(positions, postings.packs_positions, position, ESCAPED, mask)
     return at, position
 
 
@@ -303,7 +303,7 @@ def seek_posting(
             mask, impact, after = read_escaped(stream, at + 1)
         if byte & 63 == offset:
             return impact, code, mask, position
-        position = skip_positions(postings, position, code, mask)
+        position = skip_positions(postings.positions, postings.packs_positions, position, code, mask)
         at = after
     return -1, 0, 0, 0
 

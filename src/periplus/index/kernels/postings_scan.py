@@ -198,7 +198,7 @@ def _look_up_sparse(
         if i < len(documents) and documents[i] == document:
             found[i, LOOKUP_FIELDS], found[i, LOOKUP_IMPACT] = mask, impact
             found[i, LOOKUP_CODE], found[i, LOOKUP_POSITIONS] = code, position
-        position = skip_positions(postings, position, code, mask)
+        position = skip_positions(postings.positions, postings.packs_positions, position, code, mask)
 
 
 @njit(cache=True, nogil=True)

@@ -56,7 +56,7 @@ def _gather_block(
         if code == ESCAPED:
             mask, _, at = read_escaped(postings.stream, at)
         size = read_positions(postings, position, code, mask, room)
-        position = skip_positions(postings, position, code, mask)
+        position = skip_positions(postings.positions, postings.packs_positions, position, code, mask)
         if used + size > len(keys):
             return -1, position
         document = (prefix + (byte & (BLOCK - 1))) << (_POSITION_BITS + _TERM_BITS)

@@ -61,6 +61,7 @@ def unpack_sparse(
     stream, row = lists.stream, len(scratch.entry) + leaf
     at, position = plan.place[leaf, ENTRY_BEGIN], plan.place[leaf, ENTRY_POSITIONS]
     phrases = len(plan.phrases) > 0
+    positions, is_packed = lists.positions, lists.packs_positions
     document = np.int64(-1)
     for n in range(plan.place[leaf, ENTRY_FREQUENCY]):
         step, at = read_varint(stream, at)
@@ -73,7 +74,7 @@ def unpack_sparse(
         scratch.sparse[leaf, n] = document << 24 | mask << 16 | impact << 8 | code
         if phrases:
             scratch.sparse[row, n] = position
-            position = skip_positions(lists, position, code, mask)
+            position = skip_positions(positions, is_packed, position, code, mask)
 
 
 @njit(cache=True, nogil=True)

@@ -98,7 +98,7 @@ def _pass_postings(
         plain = lowest_bit(escaped) >> 3
         position = skip_deltas(lists.positions, position, count + _positions_of(_first_bytes(word, plain), plain))
         mask, _, at = read_escaped(lists.stream, at + plain + 1)
-        position = skip_positions(lists, position, ESCAPED, mask)
+        position = skip_positions(lists.positions, lists.packs_positions, position, ESCAPED, mask)
         count = 0
     return skip_deltas(lists.positions, position, count)
 
@@ -199,7 +199,7 @@ def seek_document(
         if (here >> np.uint64(8 * plain)) & _HIGH & np.uint64(255):
             break
         mask, _, at = read_escaped(lists.stream, at + 1)
-        position = skip_positions(lists, position, ESCAPED, mask)
+        position = skip_positions(lists.positions, lists.packs_positions, position, ESCAPED, mask)
     return at, position
 
 
