@@ -209,29 +209,35 @@ def read_positions(lists: Any, at: int, code: int, mask: int, out: Any) -> int: 
     Returns
         how many were read
     """
-    used = 0
+    used, data, is_packed = 0, lists.positions, lists.packs_positions
     if code < ESCAPED:  # The usual posting: one to three times in the body.
         offset = np.int64(0)
         for _ in range(code + 1):
-            delta, at = read_position_delta(lists.positions, at)
+            delta, at = read_position_delta(data, at)
             offset += delta
             if used < len(out):
                 out[used] = _IN_BODY | (offset & _OFFSET)
                 used += 1
         return used
     while mask:
-        field = np.int64(lowest_bit(np.uint64(mask)))
+        field = np.int64(lowest_bit(np.uint64(mask))) << FIELD_SHIFT
         mask &= mask - 1
-        count, width, at = enter_list(lists, at)
         offset = np.int64(0)
-        for n in range(count if width == BYTES else min(count, len(out) - used)):
-            delta, at = read_step(lists, at, n, width)
-            offset += delta
-            if used < len(out):
-                out[used] = (field << FIELD_SHIFT) | (offset & _OFFSET)
+        if is_packed:
+            count, width, at = _enter_packed(data, at)
+            for n in range(min(count, len(out) - used)):
+                offset += read_packed(data, at, n, width) + (n > 0)
+                out[used] = field | (offset & _OFFSET)
                 used += 1
-        if width != BYTES:
-            at = leave_list(lists, at, count, width)
+            at = min(at + ((count * width + 7) >> 3), np.int64(len(data)))
+        else:
+            count, at = read_position_delta(data, at)
+            for _ in range(min(count, np.int64(len(data)) - at)):
+                delta, at = read_position_delta(data, at)
+                offset += delta
+                if used < len(out):
+                    out[used] = field | (offset & _OFFSET)
+                    used += 1
     return used
 
 
