@@ -91,19 +91,20 @@ def skip_position_deltas(data: Any, at: int, count: int) -> int:  # pragma: no c
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def enter_list(lists: Any, at: int) -> tuple[int, int, int]:  # pragma: no cover - compiled
+def enter_list(data: Any, is_packed: int, at: int) -> tuple[int, int, int]:  # pragma: no cover - compiled
     """Read what the positions of an escaped posting in one field begin with.
 
     Parameters
-        lists: the segment
+        data, is_packed: `positions` and `packs_positions` of a segment, apart, as references to all of its arrays
+            would be counted otherwise
         at: where they begin
     Returns
         how many they are, the width of each (BYTES where they are written in bytes), and where the first begins
     """
-    if lists.packs_positions:
-        return _enter_packed(lists.positions, at)
-    count, at = read_position_delta(lists.positions, at)
-    return min(count, np.int64(len(lists.positions)) - at), np.int64(BYTES), at
+    if is_packed:
+        return _enter_packed(data, at)
+    count, at = read_position_delta(data, at)
+    return min(count, np.int64(len(data)) - at), np.int64(BYTES), at
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -128,9 +129,9 @@ def _enter_packed(data: Any, at: int) -> tuple[int, int, int]:  # pragma: no cov
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def leave_list(lists: Any, at: int, count: int, width: int) -> int:  # pragma: no cover - compiled
+def leave_list(data: Any, at: int, count: int, width: int) -> int:  # pragma: no cover - compiled
     """Return the offset after packed positions; parameters as `enter_list` returned them."""
-    return min(at + ((count * width + 7) >> 3), np.int64(len(lists.positions)))
+    return min(at + ((count * width + 7) >> 3), np.int64(len(data)))
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -147,19 +148,19 @@ def read_packed(data: Any, at: int, n: int, width: int) -> int:  # pragma: no co
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def read_step(lists: Any, at: int, n: int, width: int) -> tuple[int, int]:  # pragma: no cover - compiled
+def read_step(data: Any, at: int, n: int, width: int) -> tuple[int, int]:  # pragma: no cover - compiled
     """Read the step to a position from the one before.
 
     Parameters
-        lists: the segment
+        data: `positions` of a segment
         at, width: where it begins if positions are written in bytes, otherwise where the first begins
         n: its number among the positions of the posting in one field
     Returns
         the step, which of the first is its offset in the field; and `at` for the next
     """
     if width == BYTES:
-        return read_position_delta(lists.positions, at)
-    return read_packed(lists.positions, at, n, width) + (n > 0), at
+        return read_position_delta(data, at)
+    return read_packed(data, at, n, width) + (n > 0), at
 
 
 @njit(cache=True, nogil=True)
@@ -167,12 +168,11 @@ def _skip_any_lists(data: Any, is_packed: int, at: int, mask: int) -> int:  # pr
     """Return the offset after the positions of an escaped posting in some fields, however they are written."""
     while mask:
         mask &= mask - 1
-        if is_packed:
-            count, width, at = _enter_packed(data, at)
-            at = min(at + ((count * width + 7) >> 3), np.int64(len(data)))
+        count, width, at = enter_list(data, is_packed, at)
+        if width == BYTES:
+            at = skip_position_deltas(data, at, count)
         else:
-            count, at = read_position_delta(data, at)
-            at = skip_position_deltas(data, at, min(count, np.int64(len(data)) - at))
+            at = leave_list(data, at, count, width)
     return at
 
 
@@ -181,8 +181,7 @@ def skip_positions(data: Any, is_packed: int, at: int, code: int, mask: int) -> 
     """Return the offset after the positions of a posting.
 
     Parameters
-        data, is_packed: `positions` and `packs_positions` of a segment, apart, so that references are not counted
-        at: where the positions begin
+        data, is_packed, at: as for `enter_list`
         code, mask: of the posting
     """
     if code < ESCAPED:
@@ -222,22 +221,16 @@ def read_positions(lists: Any, at: int, code: int, mask: int, out: Any) -> int: 
     while mask:
         field = np.int64(lowest_bit(np.uint64(mask))) << FIELD_SHIFT
         mask &= mask - 1
+        count, width, at = enter_list(data, is_packed, at)
         offset = np.int64(0)
-        if is_packed:
-            count, width, at = _enter_packed(data, at)
-            for n in range(min(count, len(out) - used)):
-                offset += read_packed(data, at, n, width) + (n > 0)
+        for n in range(count if width == BYTES else min(count, len(out) - used)):
+            delta, at = read_step(data, at, n, width)
+            offset += delta
+            if used < len(out):
                 out[used] = field | (offset & _OFFSET)
                 used += 1
-            at = min(at + ((count * width + 7) >> 3), np.int64(len(data)))
-        else:
-            count, at = read_position_delta(data, at)
-            for _ in range(min(count, np.int64(len(data)) - at)):
-                delta, at = read_position_delta(data, at)
-                offset += delta
-                if used < len(out):
-                    out[used] = field | (offset & _OFFSET)
-                    used += 1
+        if width != BYTES:
+            at = leave_list(data, at, count, width)
     return used
 
 

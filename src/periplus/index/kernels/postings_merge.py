@@ -67,11 +67,11 @@ def _max_frequency(source: MergeSource) -> int:  # pragma: no cover - compiled
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _leave(postings: PostingsReader, at: int, count: int, width: int) -> int:  # pragma: no cover - compiled
+def _leave(data: Any, at: int, count: int, width: int) -> int:  # pragma: no cover - compiled
     """Return the offset after so many positions, of a width that may be BYTES."""
     if width == BYTES:
-        return skip_position_deltas(postings.positions, at, count)
-    return leave_list(postings, at, count, width)
+        return skip_position_deltas(data, at, count)
+    return leave_list(data, at, count, width)
 
 
 @njit(cache=True, nogil=True)
@@ -87,7 +87,7 @@ def measure_tokens(
     Returns
         the number of the first term whose positions do not fill their range, -1 if there is none
     """
-    most = _max_frequency(source)
+    most, data, is_packed = _max_frequency(source), postings.positions, postings.packs_positions
     documents, codes = np.empty(most, np.int32), np.empty(most, np.uint8)
     masks, impacts = np.empty(most, np.uint8), np.empty(most, np.uint8)
     for term in range(source.first, source.last):
@@ -96,20 +96,20 @@ def measure_tokens(
         for n in range(read_postings(postings, entry, documents, codes, masks, impacts)):
             document, code = source.documents[documents[n]], codes[n] & ESCAPED
             if codes[n] & POSITIONS_SIZED:
-                _, position = read_position_delta(postings.positions, position)
+                _, position = read_position_delta(data, position)
             mask = np.uint64(masks[n])
             while mask:
                 field = np.int64(lowest_bit(mask))
                 mask &= mask - np.uint64(1)
                 times, width = np.int64(code + 1), np.int64(BYTES)
                 if code == ESCAPED:
-                    times, width, position = enter_list(postings, position)
+                    times, width, position = enter_list(data, is_packed, position)
                 where = np.int64(0)
                 for number in range(times):
-                    step, position = read_step(postings, position, number, width)
+                    step, position = read_step(data, position, number, width)
                     where += step
                 if width != BYTES:
-                    position = leave_list(postings, position, times, width)
+                    position = leave_list(data, position, times, width)
                 if document >= 0:
                     lengths[document, field] = max(lengths[document, field], where + 1)
                     totals[new] += times
@@ -123,7 +123,7 @@ def count_tokens(
     postings: PostingsReader, source: MergeSource, counts: npt.NDArray[np.int64]
 ) -> None:  # pragma: no cover - compiled
     """Add the tokens of each new document to `counts`."""
-    most = _max_frequency(source)
+    most, data, is_packed = _max_frequency(source), postings.positions, postings.packs_positions
     documents, codes = np.empty(most, np.int32), np.empty(most, np.uint8)
     masks, impacts = np.empty(most, np.uint8), np.empty(most, np.uint8)
     for term in range(source.first, source.last):
@@ -132,15 +132,15 @@ def count_tokens(
         for n in range(read_postings(postings, entry, documents, codes, masks, impacts)):
             document, times = source.documents[documents[n]], np.int64(codes[n] & ESCAPED) + 1
             if codes[n] & POSITIONS_SIZED:
-                _, position = read_position_delta(postings.positions, position)
+                _, position = read_position_delta(data, position)
             if times <= ESCAPED:
-                position = skip_position_deltas(postings.positions, position, times)
+                position = skip_position_deltas(data, position, times)
             else:
                 mask, times = masks[n], np.int64(0)
                 while mask:
                     mask &= mask - np.uint8(1)
-                    count, width, position = enter_list(postings, position)
-                    position = _leave(postings, position, count, width)
+                    count, width, position = enter_list(data, is_packed, position)
+                    position = _leave(data, position, count, width)
                     times += count
             if document >= 0:
                 counts[document] += times
@@ -163,7 +163,7 @@ def collect_tokens(
         cursors: by new document, where its next token goes; advanced
         terms, positions: the new term (counted from `base`) and the position of each token; filled
     """
-    most = _max_frequency(source)
+    most, data, is_packed = _max_frequency(source), postings.positions, postings.packs_positions
     documents, codes = np.empty(most, np.int32), np.empty(most, np.uint8)
     masks, impacts = np.empty(most, np.uint8), np.empty(most, np.uint8)
     for term in range(source.first, source.last):
@@ -172,23 +172,23 @@ def collect_tokens(
         for n in range(read_postings(postings, entry, documents, codes, masks, impacts)):
             document, code = source.documents[documents[n]], codes[n] & ESCAPED
             if codes[n] & POSITIONS_SIZED:
-                _, position = read_position_delta(postings.positions, position)
+                _, position = read_position_delta(data, position)
             for field in range(FIELDS):
                 if not (masks[n] >> field) & 1:
                     continue
                 times, width = np.int64(code + 1), np.int64(BYTES)
                 if code == ESCAPED:
-                    times, width, position = enter_list(postings, position)
+                    times, width, position = enter_list(data, is_packed, position)
                 where = np.int64(0)
                 for number in range(times):
-                    step, position = read_step(postings, position, number, width)
+                    step, position = read_step(data, position, number, width)
                     where += step
                     if document >= 0:
                         terms[cursors[document]] = new
                         positions[cursors[document]] = (field << FIELD_SHIFT) | where
                         cursors[document] += 1
                 if width != BYTES:
-                    position = leave_list(postings, position, times, width)
+                    position = leave_list(data, position, times, width)
 
 
 @njit(cache=True, nogil=True)
@@ -207,7 +207,7 @@ def gather_tokens(
         cursors: by new term (counted from `base`), where its next token goes; advanced
         tokens: new document and position of each token; filled
     """
-    most = _max_frequency(source)
+    most, data, is_packed = _max_frequency(source), postings.positions, postings.packs_positions
     documents, codes = np.empty(most, np.int32), np.empty(most, np.uint8)
     masks, impacts = np.empty(most, np.uint8), np.empty(most, np.uint8)
     for term in range(source.first, source.last):
@@ -217,25 +217,25 @@ def gather_tokens(
         for n in range(read_postings(postings, entry, documents, codes, masks, impacts)):
             document, code = source.documents[documents[n]], codes[n] & ESCAPED
             if codes[n] & POSITIONS_SIZED:
-                _, position = read_position_delta(postings.positions, position)
+                _, position = read_position_delta(data, position)
             mask = np.uint64(masks[n])
             while mask:
                 field = np.int64(lowest_bit(mask))
                 mask &= mask - np.uint64(1)
                 times, width = np.int64(code + 1), np.int64(BYTES)
                 if code == ESCAPED:
-                    times, width, position = enter_list(postings, position)
+                    times, width, position = enter_list(data, is_packed, position)
                 if document < 0:
-                    position = _leave(postings, position, times, width)
+                    position = _leave(data, position, times, width)
                     continue
                 token = np.uint64(document) << _DOCUMENT_SHIFT | np.uint64(field << FIELD_SHIFT)
                 for number in range(times):
-                    step, position = read_step(postings, position, number, width)
+                    step, position = read_step(data, position, number, width)
                     token += np.uint64(step)
                     tokens[at] = token
                     at += 1
                 if width != BYTES:
-                    position = leave_list(postings, position, times, width)
+                    position = leave_list(data, position, times, width)
         cursors[new] = at
 
 
