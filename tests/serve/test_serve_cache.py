@@ -34,16 +34,16 @@ def test_bytes_are_bounded_and_counted() -> None:
     assert (cache.bytes, len(cache)) == (0, 0)
 
 
-def test_what_comes_often_outlives_a_flood() -> None:
+@pytest.mark.parametrize("seed", range(10))
+def test_what_comes_often_outlives_a_flood(seed: int) -> None:
+    """The keys are numbers, whose hashes are the same in every run: the sketch may err for a few of any 2,020 keys."""
+    numbers = random.Random(seed)
+    often, once = ([numbers.getrandbits(60) for _ in range(n)] for n in (20, 2000))
     cache = ResponseCache(64_000)
-    for _ in range(20):
-        for n in range(20):
-            if cache.get(f"often{n}") is None:
-                put(cache, f"often{n}")
-    for n in range(2000):
-        cache.get(f"once{n}")
-        put(cache, f"once{n}")
-    assert sum(cache.get(f"often{n}") is not None for n in range(20)) >= 18
+    for key in (*often * 20, *once):
+        if cache.get(key) is None:
+            cache.put(key, 200, (), b"x" * 1000, cache.epoch)
+    assert sum(cache.get(key) is not None for key in often) >= 17
 
 
 def test_it_beats_plain_recency_on_a_zipf_log() -> None:
