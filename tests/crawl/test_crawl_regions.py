@@ -12,9 +12,9 @@ from scripted_web import ScriptedWeb
 from naive.shingles import shingles
 from naive.title_names import title_names
 from periplus.crawl import Crawler, held_regions
-from periplus.crawl.regions import kernels
+from periplus.crawl.regions import kernels, regions
 from periplus.crawl.regions.novelty import NoveltyIndex
-from periplus.crawl.regions.region_records import RegionsState
+from periplus.crawl.regions.region_records import News, RegionsState
 from periplus.crawl.regions.regions import RegionTable
 from periplus.crawl.regions.title_names import TitleNames
 from periplus.crawl.regions.url_templates import UrlTemplates
@@ -40,7 +40,7 @@ def releasing(settings: Settings, name: str) -> Settings:
     return msgspec.structs.replace(settings, crawl=msgspec.structs.replace(settings.crawl, release=(name,)))
 
 
-def learn(table: RegionTable, url: str, text: str = "", **more) -> bool:
+def learn(table: RegionTable, url: str, text: str = "", **more) -> News:
     return table.learn(record(url, text, **more), parse_address(url))
 
 
@@ -132,7 +132,8 @@ def test_a_reference_whose_pages_differ_by_their_names_is_fetched() -> None:
     for word in words:
         url = f"http://a.test/functions/{word}.html"
         assert reason(table, url) == ""
-        assert learn(table, url, f"{word}\nAvailable everywhere", title=f"{word} in Functions")
+        news = learn(table, url, f"{word}\nAvailable everywhere", title=f"{word} in Functions")
+        assert news is News.NAME
     for word in words[:100]:  # the same things again, under other URLs
         learn(table, f"http://a.test/copies/{word}.html", f"{word}\nAvailable everywhere", title=f"{word} in Functions")
     assert "repeat" in reason(table, "http://a.test/copies/more.html")
@@ -144,9 +145,69 @@ def test_names_of_pages_that_only_barren_pages_link_to_are_no_evidence() -> None
     learn(table, "http://a.test/", prose(rng), depth=0)
     for number in range(100):
         url = f"http://a.test/maze/{'x' * number}"
-        barren = learn(table, url, "Welcome", title="".join(rng.choices("abcdefghijklmnop", k=9)))
-        table.learn_links(parse_address(url), barren, [parse_address(f"{url}x")], 1)
+        news = learn(table, url, "Welcome", title="".join(rng.choices("abcdefghijklmnop", k=9)))
+        table.learn_links(parse_address(url), news, [parse_address(f"{url}x")], 1)
     assert reason(table, "http://a.test/maze/" + "x" * 100) != ""
+
+
+def test_a_parameter_that_brings_nothing_holds_back_whatever_it_is_combined_with() -> None:
+    table, rng = RegionTable(), random.Random(7)
+    goods = [prose(rng) for _ in range(100)]
+    for number, text in enumerate(goods):
+        learn(table, f"http://a.test/shop?page={number}", text, depth=number and 1)
+    assert reason(table, "http://a.test/shop?colour=3&page=7") == ""
+    for number in range(25):
+        learn(table, f"http://a.test/shop?colour={number}", goods[number])
+    assert "repeat" in reason(table, "http://a.test/shop?colour=3&page=7")
+    assert "repeat" in reason(table, "http://a.test/shop?a=1&b=2&c=3&d=4&colour=3")
+    assert reason(table, "http://a.test/shop?page=100") == ""
+    assert reason(table, "http://a.test/shop?page=100&size=2") == ""
+
+
+def test_pages_that_bring_something_are_not_held_back_for_a_parameter_they_share_with_others() -> None:
+    table, rng = RegionTable(), random.Random(8)
+    for number in range(100):
+        learn(table, f"http://a.test/article?id={number}", prose(rng), depth=number and 1)
+        for action in ("vote", "reply", "print", "edit", "share", "report"):
+            learn(table, f"http://a.test/{action}?id={number}", "Please log in")
+    assert reason(table, "http://a.test/article?id=100") == ""
+    assert "repeat" in reason(table, "http://a.test/vote?id=100")
+    assert "repeat" in reason(table, "http://a.test/other?id=100")
+
+
+def test_parameters_of_a_url_are_learned_up_to_a_number() -> None:
+    table = RegionTable()
+    learn(table, "http://a.test/?" + "&".join(f"p{n}=1" for n in range(100)), "Welcome")
+    assert len(table.state.regions) <= 8
+
+
+def test_what_a_page_with_a_new_name_links_to_is_not_on_probation_on_its_host() -> None:
+    """As the pages 'Uses of Class X' of javadoc, which only the pages of small classes link to."""
+    table, rng = RegionTable(), random.Random(6)
+    words = ["".join(rng.choices("abcdefghijklmnop", k=9)) for _ in range(100)]
+    for number in range(50):
+        learn(table, f"http://a.test/guide/{number}", prose(rng), depth=number and 1)
+    for word in words:
+        url = f"http://a.test/api/{word}.html"
+        own, other = parse_address(f"http://a.test/uses/{word}.html"), parse_address(f"http://{word}.a.test/")
+        news = learn(table, url, "A class", title=f"Class {word}")
+        table.learn_links(parse_address(url), news, [own, other], 2)
+        table = RegionTable(msgspec.msgpack.decode(msgspec.msgpack.encode(table.dump()), type=RegionsState))
+        assert (news, own.key in table._probation, other.key in table._probation) == (News.NAME, False, True)
+    uses = {f"http://a.test/uses/{word}.html": f"Uses of a.b.{word}" for word in words}
+    verdicts = [learn(table, url, "No use", title=title) for url, title in uses.items() if not reason(table, url)]
+    assert set(verdicts) == {News.NONE}, "its own name is no news"
+    assert 15 <= len(verdicts) < 30
+    assert "repeat" in reason(table, "http://a.test/uses/more.html")
+
+
+def test_keys_of_urls_at_second_hand_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(regions, "_MAX_PROBATION", 10)
+    table = RegionTable()
+    for news in (News.NONE, News.NAME):
+        links = [parse_address(f"http://a.test/{news}/{n}") for n in range(50)]
+        table.learn_links(parse_address("http://a.test/"), news, links, 50)
+    assert len(table._probation) == len(table._second_hand) == 10
 
 
 def test_a_sketch_stays_a_fair_sample_and_survives_a_snapshot() -> None:
@@ -197,7 +258,7 @@ def test_nothing_is_held_back_for_its_looks(form: str) -> None:
     for number in range(200):
         url = "http://a.test" + form.format(10_000 + number)
         assert reason(table, url) == ""
-        assert not learn(table, url, prose(rng))
+        assert learn(table, url, prose(rng)) is News.TEXT
 
 
 def test_a_calendar_without_events_is_held_back() -> None:
@@ -217,12 +278,12 @@ def test_what_only_barren_pages_link_to_is_on_probation_until_a_better_page_link
     good = parse_address("http://a.test/other/good")
     for number in range(50):
         url = f"http://a.test/loop/{'x' * number}"
-        barren = learn(table, url, text)
-        table.learn_links(parse_address(url), barren, [parse_address(f"{url}x"), good], 9)
+        news = learn(table, url, text)
+        table.learn_links(parse_address(url), news, [parse_address(f"{url}x"), good], 9)
     assert "without anything new link" in reason(table, "http://a.test/loop/" + "x" * 50)
     assert reason(table, good.url) != ""
     table.note_held(good, reason(table, good.url))
-    table.learn_links(parse_address("http://a.test/"), False, [good], 9)
+    table.learn_links(parse_address("http://a.test/"), News.TEXT, [good], 9)
     assert reason(table, good.url) == ""
     assert table.relinked == {"a.test": {good.url}}
 
@@ -231,13 +292,13 @@ def test_a_region_that_grows_by_itself_gets_a_small_share() -> None:
     table, rng = RegionTable(), random.Random(3)
     for number in range(60):
         url = f"http://a.test/pit/{number}"
-        assert not learn(table, url, prose(rng))
-        table.learn_links(parse_address(url), False, [parse_address(f"{url}{n}") for n in range(8)], 8)
+        assert learn(table, url, prose(rng)) is News.TEXT
+        table.learn_links(parse_address(url), News.TEXT, [parse_address(f"{url}{n}") for n in range(8)], 8)
     assert "grows" in reason(table, "http://a.test/pit/99")
     table.seen = lambda key: True  # links lead to what is known
     for number in range(30):
         url = f"http://a.test/pit/{number}"
-        table.learn_links(parse_address(url), False, [parse_address(f"{url}{n}") for n in range(8)], 8)
+        table.learn_links(parse_address(url), News.TEXT, [parse_address(f"{url}{n}") for n in range(8)], 8)
     assert reason(table, "http://a.test/pit/99") == ""
 
 

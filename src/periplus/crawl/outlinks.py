@@ -14,6 +14,7 @@ from periplus.crawl.policies.host_table import HostTable
 from periplus.crawl.policies.seed_list import SeedList
 from periplus.crawl.policies.traps import Traps
 from periplus.crawl.policies.url_filter import UrlFilter
+from periplus.crawl.regions.region_records import News
 from periplus.crawl.regions.regions import RegionTable
 from periplus.errors import BadUrl
 from periplus.parse import is_supported, urls_of
@@ -105,13 +106,13 @@ class OutlinkExtractor:
         if self._settings.forms:
             self.forms.learn(record, _host_of(record.url))
         relevance = self.focus.score_record(record) if self.focus is not None else 0.0
-        barren = self._learn_region(record)
+        news = self._learn_region(record)
         if record.page is None or record.duplicate_of:
             return []
         probes = [probe] if probe is not None and self._settings.probe else []
         return [
             *probes,
-            *self.hooks.visit_links(record, self._links(record, record.page, relevance, barren)),
+            *self.hooks.visit_links(record, self._links(record, record.page, relevance, news)),
             *self._canonical(record, record.page),
             *self._list_links(record, record.page),
             *(self._filled_forms(record, record.page) if record.page.forms else ()),
@@ -176,19 +177,19 @@ class OutlinkExtractor:
                 return [FetchRequest(address, record.depth, self.rank(address, record.depth), 0, record.hops + 1)]
         return []
 
-    def _learn_region(self, record: FetchRecord) -> bool:
-        """Learn what a page has brought; return whether it had nothing new for its site."""
+    def _learn_region(self, record: FetchRecord) -> News:
+        """Learn what a page has brought; return what it had that is new to its site."""
         try:
             return self.regions.learn(record, parse_address(record.url))
         except BadUrl:
-            return False
+            return News.TEXT
 
-    def _links(self, record: FetchRecord, page: Page, relevance: float, barren: bool) -> list[FetchRequest]:
+    def _links(self, record: FetchRecord, page: Page, relevance: float, news: News) -> list[FetchRequest]:
         depth = record.depth + 1
         if page.nofollow or depth > self._settings.depth:
             self._cut(CutKind.DEPTH, bool(page.links) and not page.nofollow)
             return []
-        host = _host_of(page.url)
+        host, barren = _host_of(page.url), news is not News.TEXT
         links: list[tuple[Address, str]] = []
         weak = set[int]()
         # On a relevant page a link is considered although it was seen recently.
@@ -209,7 +210,7 @@ class OutlinkExtractor:
                     elif host not in (address.host, f"{address.host}:{address.port}"):
                         self.links_to_host[address.host] = self.links_to_host.get(address.host, 0) + 1
                     links.append((address, link.text))
-        self.regions.learn_links(parse_address(page.url), barren, [address for address, _ in links], len(page.links))
+        self.regions.learn_links(parse_address(page.url), news, [address for address, _ in links], len(page.links))
         source = self._page_scorer.score(page) if links and page.kind != LIST_KIND else None
         if self.focus is None:
             behind = _BARREN_PENALTY if barren else 0.0

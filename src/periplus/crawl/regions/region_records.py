@@ -1,10 +1,11 @@
 """What is known of the regions of hosts, as it is kept in snapshots, and what a region gets for it."""
 
+from enum import IntEnum
 from typing import Final
 
 import msgspec
 
-__all__ = ["BARREN_RATIO", "Region", "RegionsState"]
+__all__ = ["BARREN_RATIO", "News", "Region", "RegionsState"]
 
 _BARREN_BASE: Final = 15
 BARREN_RATIO: Final = 4
@@ -18,6 +19,15 @@ _FRESH: Final = 0.7
 _OWN: Final = 0.5
 _LINKED: Final = 0.1
 """Links from elsewhere, for each page, that show that a region does not grow by itself alone."""
+
+
+class News(IntEnum):
+    """What a page has that its site did not have before."""
+
+    NONE = 0
+    NAME = 1
+    """A name in its title; its text has nothing, and a page with new text links to it."""
+    TEXT = 2
 
 
 class Region(msgspec.Struct, array_like=True):
@@ -76,6 +86,8 @@ class RegionsState(msgspec.Struct):
     sketches: dict[str, bytes] = {}
     probation: bytes = b""
     """Keys of URLs that only barren pages link to, u64 little-endian."""
+    second_hand: bytes = b""
+    """Keys of URLs to which no page with news links, but one with a new name: u64 little-endian."""
     pages: int = 0
     title_names: tuple[int, bytes, bytes] = (0, b"", b"")
     """The filters of names in titles, as `TitleNames.dump` returns them."""

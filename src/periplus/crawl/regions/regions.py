@@ -1,13 +1,15 @@
 """Regions of hosts, what their pages have brought, and which URLs are held back for it.
 
-A region is what a path template or a set of parameters describes on one host; a whole host; or the hosts of one
-registered domain. No URL is held back for its looks. The evidence is what was fetched:
+A region is what a path template, a parameter or a set of parameters describes on one host; a whole host; or the
+hosts of one registered domain. No URL is held back for its looks. The evidence is what was fetched:
 
 - *repetition*: pages that have (almost) nothing that their site did not have before are barren. A region whose pages
-  are nearly all barren gets no more than it has earned by others. A barren page whose title has a name that is new to
-  the site, and to which a page with news links, is no evidence: references have a page for each function.
+  are nearly all barren gets no more than it has earned by others; nor does a URL with a parameter whose pages are.
+  A barren page whose title has a name that is new to the site, and to which a page with news links, is no evidence:
+  references have a page for each function.
 - *links*: what only barren pages link to is on probation. A region gets a few such pages, and two for each of them
-  that was new; a link from a page with news of its own ends the probation.
+  that was new; a link from a page with news of its own ends the probation. What a barren page with a new name links to
+  on its own host is not on probation, but its names are no news: they would never end.
 - *growth*: a region whose pages link to ever more URLs of the same region, none of which was seen before or is linked
   from elsewhere, gets a small share of the crawl.
 
@@ -23,7 +25,7 @@ import msgspec
 import numpy as np
 
 from periplus.crawl.regions.novelty import NoveltyIndex
-from periplus.crawl.regions.region_records import BARREN_RATIO, Region, RegionsState
+from periplus.crawl.regions.region_records import BARREN_RATIO, News, Region, RegionsState
 from periplus.crawl.regions.title_names import TitleNames
 from periplus.crawl.regions.url_templates import UrlTemplates
 from periplus.errors import BadUrl
@@ -42,8 +44,11 @@ _PROBATION_BASE_HOST: Final = 8
 _DECAY: Final = 0.9
 _SAMPLE: Final = 8
 """Links of a page whose regions are determined."""
+_FEW_PARAMETERS: Final = 4
+"""Parameters of a URL that are learned from its page; more are only looked up."""
 _MAX_REGIONS: Final = 50_000
 _MAX_PROBATION: Final = 500_000
+"""Keys that are remembered, of URLs on probation and at second hand."""
 
 REPEATED: Final = "its pages repeat what the site has"
 UNLINKED: Final = "only pages without anything new link to it"
@@ -72,10 +77,11 @@ class RegionTable:
         self._title_names = TitleNames()
         self._title_names.load(*self.state.title_names)
         self.state.sketches, self.state.title_names = {}, (0, b"", b"")
-        self._probation = dict.fromkeys(np.frombuffer(self.state.probation, "<u8").tolist())
+        self._probation = _unpack_keys(self.state.probation)
+        self._second_hand = _unpack_keys(self.state.second_hand)
         self.seen: Callable[[int], bool] = lambda key: False
         """Whether the URL with this key was ever added to the frontier."""
-        self._last_keys = ("", ("", "", "", ""))
+        self._last_keys: tuple[str, tuple[str, ...]] = ("", ())
         """The template that was asked for last, and the names of regions that follow from it."""
         self.refresh()
         self.earned: dict[str, int] = {}
@@ -89,16 +95,18 @@ class RegionTable:
 
     def dump(self) -> RegionsState:
         """Return the state for the snapshot."""
-        probation = np.fromiter(self._probation, "<u8", len(self._probation)).tobytes()
         return msgspec.structs.replace(
-            self.state, sketches=self._novelty.dump(), probation=probation, title_names=self._title_names.dump()
+            self.state,
+            sketches=self._novelty.dump(),
+            probation=_pack_keys(self._probation),
+            second_hand=_pack_keys(self._second_hand),
+            title_names=self._title_names.dump(),
         )
 
     def hold_reason(self, address: Address) -> str:
         """Return why an address is to be held back now, or ''."""
         region_of, keys = self.state.regions.get, self._keys(address)
         own, host, domain = region_of(keys[0], _NONE), region_of(keys[1], _NONE), region_of(keys[2], _NONE)
-        parameters = region_of(keys[3], _NONE)
         if own.released or host.released or domain.released:
             return ""
         small = host.pages < _SMALL_HOST
@@ -113,7 +121,8 @@ class RegionTable:
             and (own.failed_probation(_PROBATION_BASE) or host.failed_probation(_PROBATION_BASE_HOST))
         ):
             return UNLINKED
-        if not small and (own.repeats() or parameters.repeats()):
+        useless = own.novel <= own.barren and any(region_of(key, _NONE).repeats() for key in keys[3:])
+        if not small and (own.repeats() or useless):
             return REPEATED
         return GROWING if own.grows(self.state.pages) or domain.grows(self.state.pages) else ""
 
@@ -172,19 +181,22 @@ class RegionTable:
             region.reason = reasons.get(key) or region.reason or default
         self.refresh()
 
-    def learn(self, record: FetchRecord, address: Address) -> bool:
-        """Learn from the record of a page; return whether the page is barren."""
+    def learn(self, record: FetchRecord, address: Address) -> News:
+        """Learn from the record of a page; return what it has that is new. Seeds count as new."""
         on_probation = record.key in self._probation
         self._probation.pop(record.key, None)
+        is_trusted = not on_probation and record.key not in self._second_hand
+        self._second_hand.pop(record.key, None)
         if record.outcome is not Outcome.OK or record.revisit or (record.page is None and not record.duplicate_of):
-            return False
+            return News.TEXT
         if record.page is not None and record.page.kind == LIST_KIND:
-            return False
+            return News.TEXT
         keys = self._keys(address)
         own, domain = self._region(keys[0]), self._region(keys[2])
-        barren, pages = self._judge(record, address, own, domain, on_probation)
+        news, pages = self._judge(record, address, own, domain, is_trusted)
+        barren = news is not News.TEXT
         host = self._region(keys[1])
-        for key in dict.fromkeys(keys) if pages else ():
+        for key in dict.fromkeys(keys[: 4 + _FEW_PARAMETERS]) if pages else ():
             region = self._region(key)
             if region is domain and host.pages > _FIRST_PAGES:
                 continue
@@ -196,14 +208,18 @@ class RegionTable:
             self._rename_held(address.host)
         if not barren and pages:
             self._earn(keys[0])
-        return barren and record.depth > 0
+        return news if record.depth > 0 else News.TEXT
 
-    def learn_links(self, address: Address, barren: bool, links: Sequence[Address], total: int) -> None:
+    def learn_links(self, address: Address, news: News, links: Sequence[Address], total: int) -> None:
         """Learn from the links of a page: `links` were not seen lately, `total` is the number of all."""
-        if barren:
-            self._put_on_probation(link.key for link in links if not self.seen(link.key))
+        if news is not News.TEXT:
+            trusted = address.host if news is News.NAME else None
+            for link in links:
+                if not self.seen(link.key):
+                    _remember(self._second_hand if link.host == trusted else self._probation, link.key)
             return
         for link in links:
+            self._second_hand.pop(link.key, None)
             if link.key in self._probation:
                 del self._probation[link.key]
                 region = self.state.regions.get(self._templates.template(link))
@@ -219,7 +235,7 @@ class RegionTable:
             region.linked += 1
 
     def _learn_growth(self, address: Address, sample: list[Address], links: int, total: int) -> None:
-        key, _, domain, _ = self._keys(address)
+        key, _, domain, *_ = self._keys(address)
         same = 0
         for link in sample:
             other = self._templates.template(link)
@@ -233,35 +249,29 @@ class RegionTable:
         others = sum(link.host != address.host and f"*.{registered_domain(link.host)} *" == domain for link in sample)
         _average(self._region(domain), fresh, others / len(sample) if sample else 0.0)
 
-    def _put_on_probation(self, keys: Iterable[int]) -> None:
-        for key in keys:
-            if len(self._probation) >= _MAX_PROBATION:
-                del self._probation[next(iter(self._probation))]
-            self._probation[key] = None
-
     def _judge(
-        self, record: FetchRecord, address: Address, own: Region, domain: Region, on_probation: bool
-    ) -> tuple[bool, int]:
-        """Return whether a page is barren, and for how many pages of its region that is the verdict.
+        self, record: FetchRecord, address: Address, own: Region, domain: Region, is_trusted: bool
+    ) -> tuple[News, int]:
+        """Return what is new of a page, and for how many pages of its region that is the verdict.
 
         If the sample is too small to judge a page, it is judged as the page before, and counted with later ones. One
         with a new name that a page with news links to counts for none.
         """
         if record.page is None:
-            return _domain_of(record.duplicate_of) == registered_domain(address.host), 1
-        is_named = self._title_names.observe(registered_domain(address.host), record.page.title) and not on_probation
+            return News.NONE if _domain_of(record.duplicate_of) == registered_domain(address.host) else News.TEXT, 1
+        is_named = self._title_names.observe(registered_domain(address.host), record.page.title) and is_trusted
         novelty = self._novelty.observe(address.host, record.page)
         known = _note_mark(own, novelty.mark) | _note_mark(domain, novelty.mark)
         if novelty.shingles >= _MIN_SHINGLES and not known:
             own.pending = own.sampled = 0
-            return False, 1
+            return News.TEXT, 1
         if is_named:
-            return True, 0
+            return News.NAME, 0
         own.pending, own.sampled = own.pending + 1, own.sampled + novelty.sampled
         if not known and own.sampled < _MIN_SAMPLE and self._novelty.is_sampled(address.host):
-            return own.barren > own.novel, 0
+            return News.NONE if own.barren > own.novel else News.TEXT, 0
         pages, own.pending, own.sampled = own.pending, 0, 0
-        return True, pages
+        return News.NONE, pages
 
     def _rename_held(self, host: str) -> None:
         """Move what is held of a host to the regions that its templates describe now."""
@@ -281,15 +291,16 @@ class RegionTable:
         if key in self._held:
             self.earned[key] = self.earned.get(key, 0) + BARREN_RATIO
 
-    def _keys(self, address: Address) -> tuple[str, str, str, str]:
-        """Return the names of the regions of an address: by template, host, domain and, if it has any, parameters."""
+    def _keys(self, address: Address) -> tuple[str, ...]:
+        """Return the regions of an address: by template, host and domain, by all of its parameters, and by each."""
         template = self._templates.template(address)
         last, keys = self._last_keys
         if template is last:  # asked for before, during and after a fetch; a string is of one host
             return keys
         host, parameters = address.host, template.partition("?")[2]
-        of_parameters = f"{host} *?{parameters}" if parameters else template
-        keys = (template, f"{host} *", f"*.{registered_domain(host)} *", of_parameters)
+        keys = (template, f"{host} *", f"*.{registered_domain(host)} *")
+        if parameters:
+            keys += (f"{host} *?{parameters}", *(f"{host} *?{name}" for name in parameters.split("&")))
         self._last_keys = (template, keys)
         return keys
 
@@ -308,6 +319,20 @@ _SMALL_HOST: Final = 40
 """Pages of a host before any of its regions is held back for what it has brought: small sites may be thin."""
 _FIRST_PAGES: Final = 3
 """Pages of a host that count for its domain: a host is judged by the others only at the beginning."""
+
+
+def _remember(keys: dict[int, None], key: int) -> None:
+    if len(keys) >= _MAX_PROBATION:
+        del keys[next(iter(keys))]
+    keys[key] = None
+
+
+def _pack_keys(keys: dict[int, None]) -> bytes:
+    return np.fromiter(keys, "<u8", len(keys)).tobytes()
+
+
+def _unpack_keys(data: bytes) -> dict[int, None]:
+    return dict.fromkeys(np.frombuffer(data, "<u8").tolist())
 
 
 def _note_mark(region: Region, mark: int) -> bool:
