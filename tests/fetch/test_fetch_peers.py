@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from periplus.fetch import Fetcher
+from periplus.fetch.idle_connections import _within as idle_connections_within
 from periplus.records import FetchRequest, Outcome
 from periplus.settings import FetchSettings
 from periplus.url import parse_address
@@ -248,3 +249,23 @@ def test_closing_drops_what_is_under_way(peer):
     assert fetcher.poll(0.05) == []
     fetcher.close()
     assert fetcher.busy() == 0
+
+
+def test_connections_stay_open_while_other_hosts_are_asked(peer, tmp_path):
+    peer.answers["/"] = response(b"x")
+    names = [f"www{number}.example" for number in range(12)]
+    hosts = tmp_path / "hosts"
+    hosts.write_text("".join(f"127.0.0.1:{peer.port} {name}\n" for name in names))
+    fetcher = Fetcher(FetchSettings(allow=("127.0.0.0/8",), hosts_file=str(hosts), connections=2))
+    for name in names * 3:
+        fetcher.start(FetchRequest(parse_address(f"http://{name}/")))
+        while fetcher.busy():
+            fetcher.poll(5)
+    fetcher.close()
+    assert (len(peer.requests), peer.connections) == (36, 12)
+
+
+def test_connections_leave_room_for_other_files():
+    assert idle_connections_within(64, 0) == idle_connections_within(64, 20_000) == 512
+    assert idle_connections_within(64, 1_024) == 256
+    assert idle_connections_within(400, 1_024) == 800

@@ -3,10 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from periplus.parse import link_collector
 from periplus.parse.html.flat_page import RowKind, parse_flat_page
 from periplus.parse.html.structured_data import StructuredData
-from periplus.parse.link_collector import LinkCollector, resolve_url
+from periplus.parse.link_collector import LinkCollector, resolve_all, resolve_url
 from periplus.parse.link_survey import LinkSurvey, survey_links, urls_of
+from periplus.parse.reference_cache import ReferenceCache, folder_of, origin_of
 from periplus.parse.text_cleanup import one_line, one_line_each
 from periplus.parse.url_memo import UrlMemo
 from periplus.records import Link
@@ -119,3 +121,46 @@ def test_a_page_resolves_its_own_url_to_itself():
     assert resolve_url(BASE, BASE) == resolve_url(f"{BASE}#part", BASE) == BASE
     long = BASE + "x" * 5_000
     assert resolve_url(long, long) == ""
+
+
+REFERENCES = [
+    "/a",
+    "/a#x",
+    "b",
+    "b/c?d=1",
+    "../e",
+    "http://b.example/f",
+    "https://a.example/a?utm_source=x",
+    "",
+    "#x",
+    "//c.example",
+]
+
+
+@given(st.lists(st.tuples(st.sampled_from(REFERENCES), st.integers(0, 4)), max_size=40), st.integers(1, 12))
+def test_a_cache_of_any_size_changes_no_url(asked, size):
+    bases = [
+        "http://a.example/",
+        "http://a.example/b/",
+        "http://b.example/b/g?h",
+        "https://a.example/b/c",
+        "ftp://a.example/x/y",
+    ]
+    cache, link_collector._cache = link_collector._cache, ReferenceCache(size)
+    try:
+        for reference, number in asked:
+            bare = reference.partition("#")[0]
+            assert resolve_url(reference, bases[number]) == link_collector._resolve(bare, bases[number])
+            assert resolve_all([reference], bases[number]) == [
+                link_collector._resolve(bare, bases[number]) if bare else ""
+            ]
+            assert len(link_collector._cache) <= size
+    finally:
+        link_collector._cache = cache
+
+
+def test_places_of_a_base():
+    assert origin_of("http://a.example/b?c=/d") == "http://a.example"
+    assert origin_of("gopher://a.example/b") == "gopher://a.example"
+    assert origin_of("http://a.example") == "http://a.example"
+    assert folder_of("http://a.example/b/c?d=/e") == "http://a.example/b/"

@@ -15,6 +15,7 @@ from periplus.errors import SettingsError
 from periplus.fetch.address_guard import AddressGuard
 from periplus.fetch.bandwidth import TokenBucket, concurrent_transfers
 from periplus.fetch.hosts_file import HostsFile
+from periplus.fetch.idle_connections import idle_connections
 from periplus.fetch.request_options import NO_ARCHIVING, Archiving, RequestOptions
 from periplus.fetch.transfer import Transfer
 from periplus.records import Address, FetchRequest, FetchResult
@@ -79,7 +80,7 @@ class Fetcher:
         self._idle: list[Transfer] = []
         self._in_flight: dict[pycurl.Curl, Transfer] = {}
         self._multi = pycurl.CurlMulti()
-        self._multi.setopt(pycurl.M_MAXCONNECTS, settings.connections * 2)
+        self._multi.setopt(pycurl.M_MAXCONNECTS, idle_connections(settings.connections))
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
 

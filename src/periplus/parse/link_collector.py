@@ -1,11 +1,11 @@
 """References out of a page: resolved against its base, each once, within bounds."""
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from itertools import accumulate, islice
-from typing import Final, NamedTuple
+from typing import Final
 
 from periplus.errors import BadUrl
+from periplus.parse.reference_cache import ReferenceCache, folder_of, origin_of
 from periplus.parse.text_cleanup import one_line
 from periplus.records import Link
 from periplus.url import parse_address
@@ -14,32 +14,31 @@ __all__ = ["MAX_URL_CHARACTERS", "LinkCollector", "count_within", "make_resolver
 
 _MAX_TEXT: Final = 300
 _MAX_URL: Final = 4_096
-_MAX_CACHED: Final = 1_024
 _MAX_CACHED_LENGTH: Final = 256
 _PLAIN_STARTS: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._~-")
 """A reference that begins with one of these means the same on all pages of one folder."""
 MAX_URL_CHARACTERS: Final = 16_000_000
 """Of all links of one page: a record of more than 32 MB is not stored."""
 _MANY: Final = MAX_URL_CHARACTERS // (2 * _MAX_URL)
-_ORIGIN_STARTS: Final = ("/", "http://", "https://")
-"""And with one of these, on all pages of one origin."""
+_ABSOLUTE_STARTS: Final = ("http://", "https://")
+"""And with one of these, on all pages; with a slash, on all pages of one origin."""
+_cache: Final = ReferenceCache()
 
 
 def resolve_url(reference: str, base: str) -> str:
     """Return the canonical absolute URL of `reference`, or '' if it is not a URL that is crawled."""
     if reference == base and len(base) <= _MAX_URL:
         return base  # the canonical URL of most pages is their own
-    return _cached_url(_cache_of(base), reference.partition("#")[0], base)
+    return _cached_url(_cache.urls(origin_of(base)), reference.partition("#")[0], base)
 
 
 def make_resolver(base: str) -> Callable[[str], str]:
     """Return `resolve_url` for many references of one page."""
-    cache = _cache_of(base)
-    known = cache.origin.get
+    known = _cache.urls(origin_of(base))
 
     def resolve(reference: str) -> str:
-        url = known(reference)  # there is none with a fragment
-        return _cached_url(cache, reference.partition("#")[0], base) if url is None else url
+        url = known.get(reference)  # there is none with a fragment
+        return _cached_url(known, reference.partition("#")[0], base) if url is None else url
 
     return resolve
 
@@ -53,7 +52,7 @@ def resolve_all(references: Sequence[str], base: str) -> list[str]:
     last, last_base, urls = _last_resolved
     if last is references and last_base == base:
         return urls
-    urls = _cached_urls(_cache_of(base), references, base)
+    urls = _cached_urls(references, base)
     if isinstance(references, tuple):  # a list might change
         _last_resolved = (references, base, urls)
     return urls
@@ -62,14 +61,15 @@ def resolve_all(references: Sequence[str], base: str) -> list[str]:
 _last_resolved: tuple[Sequence[str], str, list[str]] = ((), "", [])
 
 
-def _cached_urls(caches: "_UrlCache", references: Sequence[str], base: str) -> list[str]:
+def _cached_urls(references: Sequence[str], base: str) -> list[str]:
     """Return the URL of each reference, '' for none; most are in the cache, which has none with a fragment."""
-    known = list(map(caches.origin.get, references))
-    if None not in known:
-        return known  # type: ignore[return-value]  # none of them is None
+    known = _cache.urls(origin_of(base))
+    urls = list(map(known.get, references))
+    if None not in urls:
+        return urls  # type: ignore[return-value]  # none of them is None
     return [
-        url if url is not None else _cached_url(caches, bare, base) if (bare := reference.partition("#")[0]) else ""
-        for url, reference in zip(known, references, strict=True)
+        url if url is not None else _cached_url(known, bare, base) if (bare := reference.partition("#")[0]) else ""
+        for url, reference in zip(urls, references, strict=True)
     ]
 
 
@@ -82,37 +82,20 @@ def _resolve(reference: str, base: str) -> str:
         return ""
 
 
-class _UrlCache(NamedTuple):
-    """The URLs of recent references in the pages of one folder, and in those of its origin if they mean the same there:
-    most references are on many pages."""
-
-    folder: dict[str, str]
-    origin: dict[str, str]
-
-
-@lru_cache(maxsize=64)
-def _cache_of(base: str) -> _UrlCache:
-    path = base.partition("?")[0]
-    folder = path[: path.rfind("/") + 1]
-    return _UrlCache(_recent_urls(folder), _recent_urls("/".join(folder.split("/", 3)[:3])))
-
-
-@lru_cache(maxsize=256)
-def _recent_urls(place: str) -> dict[str, str]:
-    return {}
-
-
-def _cached_url(caches: _UrlCache, reference: str, base: str) -> str:
-    """Return the URL of a reference without its fragment, from the cache if it is there."""
-    cache = caches.origin if reference.startswith(_ORIGIN_STARTS) else caches.folder
-    url = cache.get(reference)
+def _cached_url(known: dict[str, str], reference: str, base: str) -> str:
+    """Return the URL of a reference without its fragment, from the cache if it is there; `known`: of the origin."""
+    if reference[:1] == "/":
+        urls = known
+    elif reference.startswith(_ABSOLUTE_STARTS):
+        urls = _cache.urls("")
+    else:
+        urls = _cache.urls(folder_of(base))
+    url = urls.get(reference)
     if url is not None:
         return url
     url = _resolve(reference, base)
     if 0 < len(reference) <= _MAX_CACHED_LENGTH and reference[0] in _PLAIN_STARTS:
-        if len(cache) >= _MAX_CACHED:
-            cache.clear()
-        cache[reference] = url
+        _cache.add(urls, reference, url)
     return url
 
 
@@ -126,7 +109,7 @@ class LinkCollector:
 
     def __init__(self, base: str, max_links: int) -> None:
         self._base = base
-        self._cache = _cache_of(base)
+        self._known = _cache.urls(origin_of(base))
         self._max_links = max_links
         self._tries = 4 * max_links
         self._links: dict[str, str] = {}
@@ -139,7 +122,7 @@ class LinkCollector:
         if not reference or reference[0] == "#" or len(self._links) >= self._max_links or self._tries <= 0:
             return ""
         self._tries -= 1
-        url = _cached_url(self._cache, reference.partition("#")[0], self._base)
+        url = _cached_url(self._known, reference.partition("#")[0], self._base)
         if url:
             self._add_url(url, one_line(text, _MAX_TEXT) if text else "", nofollow)
         return url
@@ -155,7 +138,7 @@ class LinkCollector:
             if len(self._links) >= self._max_links or self._tries <= 0:
                 break
             self._tries -= 1
-            url = _cached_url(self._cache, reference.partition("#")[0], self._base)
+            url = _cached_url(self._known, reference.partition("#")[0], self._base)
             if url:
                 self._add_url(url, text, False)
 
@@ -204,7 +187,7 @@ class LinkCollector:
                 if len(self._links) >= self._max_links or self._tries <= 0:
                     break
                 self._tries -= 1
-                url = resolved[bare] = _cached_url(self._cache, bare, self._base)
+                url = resolved[bare] = _cached_url(self._known, bare, self._base)
             if url:
                 self._add_url(url, text[:_MAX_TEXT].rstrip() if text else "", own)
             if not url or (text and not own):
