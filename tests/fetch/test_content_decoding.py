@@ -1,6 +1,7 @@
 """Content encodings are undone within bounds, and it is known which of them readers of archives undo as well."""
 
 import gzip
+import random
 import zlib
 
 import pytest
@@ -37,3 +38,16 @@ def test_a_body_of_many_empty_members_is_decoded_in_linear_time() -> None:
     members = gzip.compress(b"", mtime=0) * 200_000
     assert decode_body(members, ["gzip"], 10_000) == (b"", False, "", False)
     assert decode_body(gzip.compress(members, mtime=0), ["gzip", "gzip"], 10_000_000).body == b""
+
+
+def test_long_and_several_members_are_decoded_whole() -> None:
+    long = bytes(range(256)) * 4_000 + random.Random(1).randbytes(200_000)
+    first, second = gzip.compress(long, mtime=0), gzip.compress(long[::-1], mtime=0)
+    assert decode_body(first, ["gzip"], 10_000_000) == (long, False, "", True)
+    assert decode_body(first + second, ["gzip"], 10_000_000) == (long + long[::-1], False, "", False)
+    assert decode_body(first + second, ["gzip"], len(long) + 5) == (
+        (long + long[::-1])[: len(long) + 5],
+        True,
+        "",
+        False,
+    )

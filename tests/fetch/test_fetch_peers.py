@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from periplus.fetch import Fetcher
+from periplus.fetch.header_lines import parse_header
 from periplus.fetch.idle_connections import _within as idle_connections_within
 from periplus.records import FetchRequest, Outcome
 from periplus.settings import FetchSettings
@@ -269,3 +270,10 @@ def test_connections_leave_room_for_other_files():
     assert idle_connections_within(64, 0) == idle_connections_within(64, 20_000) == 512
     assert idle_connections_within(64, 1_024) == 256
     assert idle_connections_within(400, 1_024) == 800
+
+
+def test_header_lines_are_read_as_they_are_written():
+    assert parse_header(b"Content-Type :  text/html \r\n") == ("content-type", "text/html")
+    assert parse_header("X-Thing: café\r\n".encode("latin-1")) == ("x-thing", "café")
+    assert parse_header(b"X-Long: " + b"y" * 500) == ("x-long", "y" * 500)
+    assert parse_header(b"a line without") is None

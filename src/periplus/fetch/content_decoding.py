@@ -12,7 +12,8 @@ ACCEPTED: Final = "gzip, deflate, br"
 _MAX_LAYERS: Final = 5
 _GZIP: Final = frozenset(("gzip", "x-gzip"))
 _GZIP_MAGIC: Final = b"\x1f\x8b"
-_PIECE: Final = 4_096
+_FIRST_PIECE, _PIECE = 65_536, 4_096
+"""Bytes of gzip that are decoded at a time, of the first member and of others: most bodies have one, and are short."""
 _GZIP_WINDOW, _RAW_WINDOW = 47, -15
 """Windows of zlib: gzip or zlib by the header, and neither."""
 
@@ -65,7 +66,8 @@ def _decode_members(raw: bytes, max_bytes: int, whole: bool) -> DecodedBody:
     """Decode gzip: one member after the other; what follows the last one is padding."""
     engine, pieces, size, at, members = zlib.decompressobj(_GZIP_WINDOW), list[bytes](), 0, 0, 1
     while at < len(raw) and size <= max_bytes:
-        part = raw[at : at + _PIECE]  # A member gives back what follows it: all of the body would be copied each time.
+        # A member gives back what follows it: all of the body would be copied each time.
+        part = raw[at : at + (_FIRST_PIECE if members == 1 else _PIECE)]
         pieces.append(engine.decompress(part, max_bytes + 1 - size))
         size += len(pieces[-1])
         at += len(part) - len(engine.unused_data) - len(engine.unconsumed_tail)

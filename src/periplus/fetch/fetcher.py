@@ -1,7 +1,5 @@
 """Concurrent requests: libcurl's multi interface driven by the event queue of the operating system."""
 
-import contextlib
-import selectors
 import time
 from collections.abc import Callable
 from heapq import nlargest
@@ -14,6 +12,7 @@ import pycurl
 from periplus.errors import SettingsError
 from periplus.fetch.address_guard import AddressGuard
 from periplus.fetch.bandwidth import TokenBucket, concurrent_transfers
+from periplus.fetch.event_queue import READ, WRITE, open_event_queue
 from periplus.fetch.hosts_file import HostsFile
 from periplus.fetch.idle_connections import idle_connections
 from periplus.fetch.request_options import NO_ARCHIVING, Archiving, RequestOptions
@@ -24,10 +23,12 @@ from periplus.settings import FetchSettings
 __all__ = ["Fetcher"]
 
 _EVENTS: Final = {
-    pycurl.POLL_IN: selectors.EVENT_READ,
-    pycurl.POLL_OUT: selectors.EVENT_WRITE,
-    pycurl.POLL_INOUT: selectors.EVENT_READ | selectors.EVENT_WRITE,
+    pycurl.POLL_IN: READ,
+    pycurl.POLL_OUT: WRITE,
+    pycurl.POLL_INOUT: READ | WRITE,
 }
+_ACTIONS: Final = (0, pycurl.CSELECT_IN, pycurl.CSELECT_OUT, pycurl.CSELECT_IN | pycurl.CSELECT_OUT)
+"""What libcurl is told of events: of none, reading, writing, both."""
 
 
 _NO_OPTIONS: Final = RequestOptions()
@@ -72,7 +73,9 @@ class Fetcher:
         if settings.ca_file and not Path(settings.ca_file).is_file():
             raise SettingsError(f"fetch.ca_file: {settings.ca_file} does not exist.")
         self._hosts = HostsFile.read(Path(settings.hosts_file)) if settings.hosts_file else HostsFile()
-        self._selector = selectors.DefaultSelector()
+        self._events = open_event_queue()
+        self._sockets: set[int] = set()
+        """Descriptors that libcurl waits for."""
         self._watched: set[int] = set()
         self._woken = False
         self._deadline: float | None = None
@@ -133,7 +136,7 @@ class Fetcher:
     def watch(self, descriptor: int) -> None:
         """Have `poll` return as soon as this descriptor, which is not one of its own, can be read."""
         self._watched.add(descriptor)
-        self._selector.register(descriptor, selectors.EVENT_READ)
+        self._events.set(descriptor, READ)
 
     def poll(self, timeout: float) -> list[FetchResult]:
         """Work for up to `timeout` seconds, or until at least one request has ended; return the results."""
@@ -157,7 +160,7 @@ class Fetcher:
             transfer.curl.close()
         self._idle.clear()
         self._multi.close()
-        self._selector.close()
+        self._events.close()
 
     def _run_once(self, end: float) -> None:
         """Wait for sockets or libcurl's timer, whichever comes first, and have libcurl handle it."""
@@ -168,13 +171,12 @@ class Fetcher:
             return
         until = end if self._deadline is None else min(end, self._deadline)
         wait = max(0.0, until - time.monotonic())
-        own = len(self._selector.get_map()) - len(self._watched)
-        if own or (wait and self._in_flight):
-            for key, events in self._selector.select(wait):
-                if key.fd in self._watched:
+        if self._sockets or (wait and self._in_flight):
+            for descriptor, events in self._events.wait(wait):
+                if descriptor in self._watched:
                     self._woken = True
                     continue
-                self._multi.socket_action(key.fd, _action(events))
+                self._multi.socket_action(descriptor, _ACTIONS[events])
                 if self.bandwidth_wait() > 0:
                     return
         if self._deadline is not None and time.monotonic() >= self._deadline:
@@ -205,20 +207,13 @@ class Fetcher:
     def _on_socket(self, event: int, descriptor: int, multi: pycurl.CurlMulti, data: object) -> None:
         """Register what libcurl waits for; a descriptor may be closed and reused between two calls."""
         try:
-            with contextlib.suppress(KeyError, ValueError, OSError):
-                self._selector.unregister(descriptor)
             events = _EVENTS.get(event)
             if events is not None:
-                self._selector.register(descriptor, events)
+                self._sockets.add(descriptor)
+                self._events.set(descriptor, events)
+            else:
+                self._sockets.discard(descriptor)
+                self._events.remove(descriptor)
         except KeyboardInterrupt:
             # An exception cannot pass through libcurl; it is raised again by `poll`.
             self._interrupted = True
-
-
-def _action(events: int) -> int:
-    action = 0
-    if events & selectors.EVENT_READ:
-        action |= pycurl.CSELECT_IN
-    if events & selectors.EVENT_WRITE:
-        action |= pycurl.CSELECT_OUT
-    return action

@@ -1,8 +1,14 @@
 """Header lines of HTTP: read from bytes, and written so that a value cannot become two lines."""
 
+from functools import lru_cache
+from typing import Final
+
 from periplus.records import Address
 
-__all__ = ["decode_header", "header_line", "parse_status", "request_headers"]
+__all__ = ["header_line", "parse_header", "parse_status", "request_headers"]
+
+_MAX_CACHED: Final = 128
+"""Bytes of a line that is remembered: a host sends most of its lines with every response."""
 
 
 def parse_status(line: bytes) -> int:
@@ -16,7 +22,20 @@ def header_line(name: str, value: str) -> bytes:
     return f"{name}: {''.join(char for char in value if char.isprintable())}".encode()
 
 
-def decode_header(raw: bytes) -> str:
+def parse_header(line: bytes) -> tuple[str, str] | None:
+    """Return name, in lower case, and value of a header line, None if it is none."""
+    return _cached_header(line) if len(line) <= _MAX_CACHED else _split_header(line)
+
+
+def _split_header(line: bytes) -> tuple[str, str] | None:
+    name, colon, value = line.partition(b":")
+    return (_decode(name).strip().lower(), _decode(value).strip()) if colon else None
+
+
+_cached_header: Final = lru_cache(4_096)(_split_header)
+
+
+def _decode(raw: bytes) -> str:
     """Return a name or value as text: UTF-8 if it is that, otherwise Latin-1."""
     try:
         return raw.decode("utf-8")

@@ -21,7 +21,7 @@ from periplus.fetch.ftp_gopher import (
     response_headers,
     strip_terminator,
 )
-from periplus.fetch.header_lines import decode_header, header_line, parse_status, request_headers
+from periplus.fetch.header_lines import header_line, parse_header, parse_status, request_headers
 from periplus.fetch.outcomes import failure_outcome, status_outcome
 from periplus.fetch.request_options import NO_ARCHIVING, Archiving, RequestOptions
 from periplus.records import FetchRequest, FetchResult, Outcome
@@ -243,9 +243,8 @@ class Transfer:
             self._headers.clear()
             self._status = parse_status(line)
         elif line.strip():
-            name, colon, value = line.partition(b":")
-            if colon:
-                self._headers.append((decode_header(name).strip().lower(), decode_header(value).strip()))
+            if (header := parse_header(line)) is not None:
+                self._headers.append(header)
         elif self._status >= 200:
             self._complete = True
             return self._accepts_type()

@@ -67,10 +67,16 @@ def _cached_urls(references: Sequence[str], base: str) -> list[str]:
     urls = list(map(known.get, references))
     if None not in urls:
         return urls  # type: ignore[return-value]  # none of them is None
-    return [
-        url if url is not None else _cached_url(known, bare, base) if (bare := reference.partition("#")[0]) else ""
-        for url, reference in zip(urls, references, strict=True)
-    ]
+    absolute = _cache.urls("").get
+    for number, url in enumerate(urls):
+        if url is None:
+            reference = references[number]
+            urls[number] = absolute(reference) or _find_url(known, reference.partition("#")[0], base)
+    return urls  # type: ignore[return-value]
+
+
+def _find_url(known: dict[str, str], bare: str, base: str) -> str:
+    return _cached_url(known, bare, base) if bare else ""
 
 
 def _resolve(reference: str, base: str) -> str:
