@@ -30,7 +30,7 @@ from periplus.parse.html.flat_page import RowKind, parse_flat_page
 from periplus.parse.html.html_parser import parse_markup
 from periplus.records import FetchRecord, FetchRequest, FetchResult, Outcome
 from periplus.settings import ParseSettings
-from periplus.store.log_frames import encode_record, pack_frame
+from periplus.store.log_frames import RecordBatch
 from periplus.url import canonical, parse_address
 from record import save
 
@@ -157,8 +157,9 @@ def digest(pages: dict[str, bytes]) -> dict[str, float]:
     for url, page in pages.items():
         given = fetched(url, page)
         read, place = parse(given, ParseSettings()), given.request.address
-        visit = encode_record(FetchRecord(place.url, place.key, Outcome.OK, 0.0, 200, page=read))
-        kept += len(pack_frame([visit], 1, 0, 0, 3))
+        batch = RecordBatch()
+        batch.add(FetchRecord(place.url, place.key, Outcome.OK, 0.0, 200, page=read))
+        kept += len(batch.pack(1, 0, 0, 3))
     raw = sum(map(len, pages.values()))
     return {"html": raw, "visits": kept, "ratio": kept / raw}
 

@@ -5,6 +5,7 @@ import random
 import msgspec
 import numpy as np
 import pytest
+import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from store_samples import address, make_record, make_result
@@ -15,6 +16,7 @@ from periplus.records import FetchRecord, FetchResult, Outcome, Page
 from periplus.settings import StoreSettings
 from periplus.store import PageStore
 from periplus.store.key_index import KeyIndex
+from periplus.store.log_frames import RecordBatch
 
 SMALL = StoreSettings(rotate_bytes=65_536)
 
@@ -236,3 +238,23 @@ def test_lone_surrogates_do_no_harm(tmp_path):
     with PageStore.open(tmp_path, StoreSettings(), write=True) as store:
         store.append(make_record(1, "bad \ud800 text"), make_result(1, headers=(("x-odd", "\udcff"),)))
         assert next(store.records()).page.text == "bad ? text 1"
+
+
+def test_a_frame_has_the_records_of_its_batch_that_were_not_left_out():
+    batch = RecordBatch()
+    for first in (1, 4):
+        kept = [make_record(first, "x" * 50_000), make_record(first + 1, "short"), make_record(first + 2, "bad \ud800")]
+        assert batch.add(kept[0])
+        assert not batch.add(make_record(9, "y" * 3_000), 2_000)
+        with pytest.raises(TypeError):
+            batch.add(msgspec.structs.replace(make_record(9), page={("z" * 500,): object()}))
+        assert batch.add(kept[1], 2_000)
+        assert batch.add(kept[2])
+        frame = batch.pack(3, 7, 8, 1)
+        plain = zstandard.decompress(frame[32:])
+        decoded = msgspec.msgpack.decode(plain, type=list[FetchRecord])
+        assert decoded[:2] == kept[:2]
+        assert decoded[2].page.text == f"bad ? {first + 2}"
+        assert (batch.records, batch.size) == (3, len(plain) - 5)
+        batch.clear()
+        assert (batch.records, batch.size) == (0, 0)

@@ -24,11 +24,10 @@ __all__ = [
     "FILE_HEADER",
     "MAX_PAYLOAD",
     "Frame",
+    "RecordBatch",
     "check_file_header",
     "decode_record",
     "decode_records",
-    "encode_record",
-    "pack_frame",
     "read_frame",
     "read_header",
 ]
@@ -39,6 +38,11 @@ _FILE: Final = struct.Struct("<8sII")
 _HEAD: Final = struct.Struct("<IIIIQ")
 _SUM: Final = struct.Struct("<Q")
 _PREFIX: Final = _HEAD.size + _SUM.size
+_ARRAY: Final = struct.Struct(">BI")
+_ARRAY_TYPE: Final = 0xDD
+"""What an array of msgpack begins with, before the number of its elements."""
+_MAX_KEPT: Final = 1 << 20
+"""Bytes of a buffer that is used again."""
 
 FILE_HEADER: Final = _FILE.pack(_MAGIC, _VERSION, 0)
 MAX_PAYLOAD: Final = 128 << 20
@@ -62,12 +66,51 @@ class Frame(NamedTuple):
     payload: bytes
 
 
-def encode_record(record: FetchRecord) -> bytes:
-    """Encode one record; lone surrogates, which UTF-8 cannot represent, become question marks."""
-    try:
-        return _encoder.encode(record)
-    except UnicodeEncodeError:
-        return _encoder.encode(_scrub(msgspec.to_builtins(record)))
+class RecordBatch:
+    """The records of the next frame, encoded one behind the other in one buffer, which the next batch uses again."""
+
+    def __init__(self) -> None:
+        self._data = bytearray(_ARRAY.size)
+        self._end = _ARRAY.size
+        """Of the last record; behind it there may be what is left of one that could not be encoded."""
+        self.records = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes of all records."""
+        return self._end - _ARRAY.size
+
+    def add(self, record: FetchRecord, max_size: int = MAX_PAYLOAD) -> bool:
+        """Add a record; return False, and leave it out, if it takes more bytes than that.
+
+        Lone surrogates, which UTF-8 cannot represent, become question marks.
+        """
+        try:
+            _encoder.encode_into(record, self._data, self._end)
+        except UnicodeEncodeError:
+            _encoder.encode_into(_scrub(msgspec.to_builtins(record)), self._data, self._end)
+        if len(self._data) - self._end > max_size:
+            return False
+        self._end = len(self._data)
+        self.records += 1
+        return True
+
+    def pack(self, pages: int, warc: int, warc_end: int, level: int) -> bytes:
+        """Return all records as one frame."""
+        del self._data[self._end :]
+        _ARRAY.pack_into(self._data, 0, _ARRAY_TYPE, self.records)
+        payload = compress(self._data, level)
+        head = _HEAD.pack(len(payload), self.records, pages, warc, warc_end)
+        checksum = StreamFingerprint()
+        checksum.update(head)
+        checksum.update(payload)
+        return b"".join((head, _SUM.pack(checksum.digest()), payload))
+
+    def clear(self) -> None:
+        """Remove all records."""
+        if len(self._data) > _MAX_KEPT:
+            self._data = bytearray(_ARRAY.size)
+        self._end, self.records = _ARRAY.size, 0
 
 
 def _scrub(value: Any) -> Any:
@@ -78,17 +121,6 @@ def _scrub(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_scrub(inner) for inner in value]
     return value
-
-
-def pack_frame(encoded: list[bytes], pages: int, warc: int, warc_end: int, level: int) -> bytes:
-    """Return one frame of encoded records."""
-    plain = b"".join((b"\xdd", struct.pack(">I", len(encoded)), *encoded))
-    payload = compress(plain, level)
-    head = _HEAD.pack(len(payload), len(encoded), pages, warc, warc_end)
-    checksum = StreamFingerprint()
-    checksum.update(head)
-    checksum.update(payload)
-    return b"".join((head, _SUM.pack(checksum.digest()), payload))
 
 
 def check_file_header(descriptor: int, path: Path) -> bool:

@@ -12,7 +12,7 @@ from periplus.files import disk_errors, lock_folder, make_folder, write_atomical
 from periplus.records import LIST_KIND, FetchRecord, FetchResult, Outcome
 from periplus.settings import StoreSettings
 from periplus.store.append_file import AppendFile
-from periplus.store.log_frames import FILE_HEADER, MAX_PAYLOAD, encode_record, pack_frame
+from periplus.store.log_frames import FILE_HEADER, MAX_PAYLOAD, RecordBatch
 from periplus.store.store_manifest import (
     FORMAT,
     FileEntry,
@@ -82,8 +82,8 @@ class StoreWriter:
         self.rotations = 0
         """WARC files filled since the store was opened."""
         self._records, self._pages = manifest.records, manifest.pages
-        self._batch: list[bytes] = []
-        self._batch_bytes = self._batch_pages = 0
+        self._batch = RecordBatch()
+        self._batch_pages = 0
         self._changed = True
         # Files that were filled before; the last one of each kind is open below.
         self._old_logs, self._old_warcs = list(manifest.logs), list(manifest.warcs)
@@ -191,13 +191,10 @@ class StoreWriter:
         return self._add_record(record)
 
     def _add_record(self, record: FetchRecord) -> FetchRecord:
-        encoded = encode_record(record)
-        if len(encoded) > _MAX_RECORD:
+        if not self._batch.add(record, _MAX_RECORD):
             # No parser returns such pages; an import may. The record is stored without its text.
             record = msgspec.structs.replace(record, page=None)
-            encoded = encode_record(record)
-        self._batch.append(encoded)
-        self._batch_bytes += len(encoded)
+            self._batch.add(record)
         self._batch_pages += _is_page(record)
         self._records += 1
         self._pages += _is_page(record)
@@ -205,7 +202,7 @@ class StoreWriter:
         return record
 
     def _flush_or_rotate(self) -> None:
-        if self._batch_bytes >= _BATCH_BYTES:
+        if self._batch.size >= _BATCH_BYTES:
             self.flush()
         elif self._warc is not None and self._warc.buffered >= _WARC_BYTES:
             self._warc.write()
@@ -251,11 +248,11 @@ class StoreWriter:
         """Pass everything to the operating system, responses before the records that point to them."""
         if self._warc is not None:
             self._warc.write()
-        if self._batch:
+        if self._batch.records:
             number, end = self._warc_end()
-            self._log.add(pack_frame(self._batch, self._batch_pages, number, end, self.settings.level))
-            self._batch = []
-            self._batch_bytes = self._batch_pages = 0
+            self._log.add(self._batch.pack(self._batch_pages, number, end, self.settings.level))
+            self._batch.clear()
+            self._batch_pages = 0
         self._log.write()
 
     def _warc_end(self) -> tuple[int, int]:
