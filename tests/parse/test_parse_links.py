@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from periplus.parse import link_collector
+from periplus.parse import link_collector, text_cleanup
 from periplus.parse.html.flat_page import RowKind, parse_flat_page
 from periplus.parse.html.structured_data import StructuredData
 from periplus.parse.link_collector import LinkCollector, resolve_all, resolve_url
@@ -164,3 +164,8 @@ def test_places_of_a_base():
     assert origin_of("gopher://a.example/b") == "gopher://a.example"
     assert origin_of("http://a.example") == "http://a.example"
     assert folder_of("http://a.example/b/c?d=/e") == "http://a.example/b/"
+
+
+@given(st.text("ab \n\t\x00\x85\xa0\ufeff\ud800é", max_size=60), st.integers(0, 20))
+def test_a_text_in_one_line_is_cut_like_all_of_it_cleaned(text: str, limit: int):
+    assert one_line(text, limit) == text_cleanup._clean(text[: 4 * limit])[:limit].rstrip()

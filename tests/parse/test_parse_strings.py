@@ -110,3 +110,11 @@ def test_main_spans_are_those_of_the_chosen_blocks(pieces: list[str], length: in
             joined += (first, last)
     spans, parts = flat.find_main_spans(TAG_TABLES, length)
     assert (spans.tolist(), parts.tolist()) == (joined, wanted)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(_PIECES, max_size=30), st.integers(0, 60))
+def test_the_bytes_of_a_text_are_those_of_its_string(pieces: list[str], length: int) -> None:
+    flat = _page(pieces)
+    for text in (flat.text, flat.text[:length], flat.text[:length].rstrip()):
+        assert bytes(flat.encode_text(text)) == text.encode("utf-8", "replace")

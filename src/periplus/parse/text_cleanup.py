@@ -20,8 +20,11 @@ _LANGUAGE: Final = re.compile(r"([A-Za-z]{2,3})(?:[-_][A-Za-z0-9_-]{1,20})?\Z")
 
 def one_line(text: str, limit: int) -> str:
     """Return a text with all white space collapsed, cut to `limit` characters."""
-    if len(text) <= limit and text.isprintable() and "  " not in text:  # as nearly all are
-        return text.strip()
+    if len(text) <= limit:
+        if text.isprintable() and "  " not in text:  # as nearly all are
+            return text.strip()
+    elif (head := text[:limit]).isprintable() and "  " not in head and head[:1] != " ":
+        return head.rstrip()  # what is behind it does not change it
     return _clean(text[: limit * 4])[:limit].rstrip()
 
 

@@ -122,6 +122,10 @@ class FlatPage:
         """The visible text in the order of the document, a newline between blocks."""
         return str(self._ordered_text[0].data, "utf-8", "replace")
 
+    def encode_text(self, text: str) -> bytes | memoryview:
+        """Return the beginning of `text`, which is in ASCII for most pages, in UTF-8; it ends with this page."""
+        return self._ordered_text[0][: len(text)].data if text.isascii() else text.encode("utf-8", "replace")
+
     @lazy_property
     def _ordered_text(self) -> tuple[Bytes, Table | None]:
         """The text in the order of the document, and the position of each byte if that is another."""

@@ -136,7 +136,7 @@ def _extract_data(scan: HtmlScan) -> None:
 
 def _judge_page(scan: HtmlScan) -> None:
     scan.data.add_linked_media(scan.links)
-    hints = find_text_hints(scan.text.encode("utf-8", "replace"))
+    hints = find_text_hints(scan.flat.encode_text(scan.text))
     evidence = MarkupEvidence(scan.flat, scan.data.is_free, hints)
     domain = scan.result.request.address.domain
     scan.collector = find_flags(scan.title, scan.text, scan.links, domain, evidence)

@@ -76,7 +76,7 @@ def _find_in_text(data: Any) -> int:
     return _find_text_hints(borrow(data), len(data))
 
 
-def find_text_hints(text: bytes) -> int:
+def find_text_hints(text: bytes | memoryview) -> int:
     """Return which of the hints are in a text, as bits: all that are, and now and then one that is not."""
     return int(_find_in_text(np.frombuffer(text, np.uint8)))
 
