@@ -117,4 +117,5 @@ def test_main_spans_are_those_of_the_chosen_blocks(pieces: list[str], length: in
 def test_the_bytes_of_a_text_are_those_of_its_string(pieces: list[str], length: int) -> None:
     flat = _page(pieces)
     for text in (flat.text, flat.text[:length], flat.text[:length].rstrip()):
-        assert bytes(flat.encode_text(text)) == text.encode("utf-8", "replace")
+        data = memoryview(flat.encode_text(text))
+        assert (bytes(data), data.readonly) == (text.encode("utf-8", "replace"), True)

@@ -123,8 +123,13 @@ class FlatPage:
         return str(self._ordered_text[0].data, "utf-8", "replace")
 
     def encode_text(self, text: str) -> bytes | memoryview:
-        """Return the beginning of `text`, which is in ASCII for most pages, in UTF-8; it ends with this page."""
-        return self._ordered_text[0][: len(text)].data if text.isascii() else text.encode("utf-8", "replace")
+        """Return the beginning of `text`, which is in ASCII for most pages, in UTF-8; it ends with this page.
+
+        It is read-only like bytes, as kernels are compiled for arrays of one or the other kind.
+        """
+        if not text.isascii():
+            return text.encode("utf-8", "replace")
+        return self._ordered_text[0][: len(text)].data.toreadonly()
 
     @lazy_property
     def _ordered_text(self) -> tuple[Bytes, Table | None]:
