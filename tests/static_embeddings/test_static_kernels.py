@@ -10,7 +10,7 @@ import pytest
 
 from naive import word_pieces as naive
 from periplus.static_embeddings import StaticModel, load_static_model, tabulate_code_points, write_model
-from periplus.static_embeddings.kernels import passage_vectors, word_pieces
+from periplus.static_embeddings.kernels import passage_vectors, word_memory, word_pieces
 
 TEXTS = (
     "Who invented the telephone? Schrödinger's cat, 1987.",
@@ -111,7 +111,8 @@ def test_passages_are_sums_of_their_pieces(model: StaticModel, limits: tuple[int
     rows, counts = np.zeros(count, np.int32), np.zeros((count, 3), np.int32)
     raw = np.frombuffer(bytes(data), np.uint8)
     spans = np.array(titles, np.int64), np.array(bodies, np.int64)
-    used = passage_vectors.embed_documents(model.table, raw, *spans, limits, signs, rows, counts)
+    memory = word_memory.allocate_memory(model.table, 16)
+    used = passage_vectors.embed_documents(model.table, raw, *spans, limits, memory, signs, rows, counts)
     vocabulary, floats, at = vocabulary_of(model), floats_of(model), 0
     for number, (title, body) in enumerate(texts):
         own = [naive.embed(words, vocabulary, floats) for words in naive.passages_of(title, body, limits, vocabulary)]
@@ -125,6 +126,9 @@ def test_passages_are_sums_of_their_pieces(model: StaticModel, limits: tuple[int
         pieces = [naive.pieces_of_word(word, vocabulary) for word in words]
         assert counts[number].tolist() == [len(words), sum(len(p) == 1 for p in pieces), sum(map(len, pieces))]
     assert used == at
+    again = np.zeros_like(signs)  # With what the memory has of the words by now.
+    assert passage_vectors.embed_documents(model.table, raw, *spans, limits, memory, again, rows, counts) == used
+    assert (again == signs).all()
 
 
 def test_a_text_is_the_sum_of_its_pieces(model: StaticModel) -> None:

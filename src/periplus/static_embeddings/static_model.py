@@ -1,6 +1,7 @@
 """The static model in use: batches of pages to vectors, a query to a vector."""
 
 import functools
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -8,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from periplus.static_embeddings.kernels import passage_vectors, word_pieces
+from periplus.static_embeddings.kernels import passage_vectors, word_memory, word_pieces
 from periplus.static_embeddings.model_file import MODEL_PATH, read_model
 
 __all__ = ["PASSAGES", "PASSAGE_WORDS", "TITLE_WORDS", "PassageRows", "StaticModel", "load_static_model"]
@@ -20,6 +21,8 @@ PASSAGES: Final = 3
 """Passages of one document. More of them gained nothing, fewer lost a tenth of the gain."""
 _MAX_QUERY_BYTES: Final = 4_096
 """Bytes of a query that are read."""
+_REMEMBERED_WORDS: Final = 1 << 15
+"""Short words whose pieces are remembered, from one batch to the next: 1 MB for each thread that embeds documents."""
 _LANGUAGES: Final = frozenset(("en", ""))
 """Languages of pages that get vectors, and pages of unknown language."""
 _MIN_WHOLE: Final = 0.5
@@ -44,6 +47,7 @@ class StaticModel:
     def __init__(self, path: Path = MODEL_PATH) -> None:
         model = read_model(path)
         self.table, self.card = model.table, model.card
+        self._local = threading.local()
         self.width = int(self.table.vectors.shape[1])
         self.recipe = f"{model.name}/{TITLE_WORDS}/{PASSAGE_WORDS}/{PASSAGES}"
         """Everything that vectors depend on besides the text: those of different recipes are not comparable."""
@@ -63,11 +67,19 @@ class StaticModel:
         # A document in another language is not read.
         titles, bodies = (np.where(supported[:, None], spans, 0) for spans in (titles, bodies))
         limits = TITLE_WORDS, PASSAGE_WORDS, PASSAGES
-        used = passage_vectors.embed_documents(self.table, data, titles, bodies, limits, signs, rows, counts)
+        memory = self._memory()
+        used = passage_vectors.embed_documents(self.table, data, titles, bodies, limits, memory, signs, rows, counts)
         covered = counts[:, 1] >= _MIN_WHOLE * counts[:, 0]
         if covered.all():
             return PassageRows(signs[:used], rows)
         return PassageRows(signs[:used][np.repeat(covered, rows)], np.where(covered, rows, 0).astype(np.int32))
+
+    def _memory(self) -> word_memory.WordMemory:
+        """Return the word memory of this thread."""
+        if not hasattr(self._local, "memory"):
+            self._local.memory = word_memory.allocate_memory(self.table, _REMEMBERED_WORDS)
+        memory: word_memory.WordMemory = self._local.memory
+        return memory
 
     def encode_query(self, text: str) -> tuple[npt.NDArray[np.float32], int] | None:
         """Return the vector of a query, of length 1, and how many words it has; None if the table does not cover it."""

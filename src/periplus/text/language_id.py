@@ -102,7 +102,7 @@ def measure_texts(texts: Sequence[bytes]) -> LanguageEvidence:
         counts = np.zeros(len(texts), np.int32)
         language_scores.score_texts(model.arrays, data, bounds, skipped, scores, counts)
         # The model knows few words with capitals: a title of one or two may have none of them.
-        unknown = np.flatnonzero(~skipped & (letters <= _FEW_LETTERS) & ~scores.any(axis=1))
+        unknown = np.flatnonzero(~skipped & (letters <= _FEW_LETTERS) & (counts == 0))
         if len(unknown):
             lowered = [texts[i].decode("utf-8", "replace").lower().encode() for i in unknown.tolist()]
             again = np.zeros((len(unknown), len(LANGUAGES)), np.float32)

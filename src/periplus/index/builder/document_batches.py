@@ -11,7 +11,7 @@ from periplus.index.builder.page_languages import identify_languages
 from periplus.index.builder.site_blocks import SiteBlocks
 from periplus.index.document_fields import Document, make_document
 from periplus.index.site_languages import SiteLanguages
-from periplus.records import FetchRecord, Outcome
+from periplus.records import LIST_KIND, FetchRecord, Outcome
 
 __all__ = [
     "DocumentBatcher",
@@ -129,10 +129,13 @@ class DocumentBatcher:
             if self.seen % _PROGRESS_INTERVAL == 0:
                 self.progress("indexing pages", self.seen, 0)
             document = document_from_record(record, self._signals)
-            self.feeds.read_record(record)
+            page = record.page
+            if page is not None and (page.feeds or page.kind == LIST_KIND):  # This runs for every page.
+                self.feeds.read_record(record)
             if document is not None:
                 batch[record.key] = document
-                self.withdrawn.discard(record.key)
+                if self.withdrawn:
+                    self.withdrawn.discard(record.key)
                 size += _DOCUMENT_OVERHEAD + sum(map(len, document.fields))
             elif withdraws_document(record):
                 batch.pop(record.key, None)
@@ -145,5 +148,4 @@ class DocumentBatcher:
 
     def _complete(self, batch: dict[int, Document]) -> list[Document]:
         """Return the documents of a batch with their languages and dates."""
-        dated = list(map(self.feeds.date_document, batch.values()))
-        return identify_languages(self.blocks.learn(dated), self._sites)
+        return identify_languages(self.blocks.learn(self.feeds.date_documents(batch.values())), self._sites)

@@ -87,6 +87,10 @@ class FeedDates:
         day = self._days.get(document.key)
         return document if day is None else document._replace(news=True, day=day)
 
+    def date_documents(self, documents: Iterable[Document]) -> list[Document]:
+        """Return documents as `date_document` does."""
+        return list(map(self.date_document, documents) if self._days else documents)
+
     def dated_pages(self) -> tuple[Keys, Days]:
         """Return the keys of all pages that feeds have listed, ascending, and their days."""
         return _sort_by_key(self._days)

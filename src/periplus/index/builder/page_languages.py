@@ -49,9 +49,12 @@ def identify_languages(documents: Sequence[Document], sites: SiteLanguages) -> l
     identified: list[Document] = []
     for begin in range(0, len(documents), _CHUNK):
         part = documents[begin : begin + _CHUNK]
-        codes = [LANGUAGES[number] for number in _identify(part, sites).tolist()]
         tags = {document.language for document in part}
         none = {tag for tag in tags if normalize_language(tag) == NO_LANGUAGE}
+        if none == tags:
+            identified += part
+            continue
+        codes = [LANGUAGES[number] for number in _identify(part, sites).tolist()]
         identified += [
             document
             if document.language == code or (not code and document.language in none)

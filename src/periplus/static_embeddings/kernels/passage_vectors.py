@@ -10,7 +10,12 @@ import numpy as np
 
 from periplus.accel import njit
 from periplus.accel.pointers import borrow
-from periplus.static_embeddings.kernels.word_memory import allocate_memory, borrow_memory, find_short_word
+from periplus.static_embeddings.kernels.word_memory import (
+    WordMemory,
+    allocate_memory,
+    borrow_memory,
+    find_short_word,
+)
 from periplus.static_embeddings.kernels.word_pieces import (
     MAX_WORD,
     PieceTable,
@@ -25,9 +30,8 @@ __all__ = ["TextCounts", "embed_documents", "embed_text", "score_documents", "wa
 
 _PIECES_AT_ONCE: Final = 128
 """Pieces that are found before their vectors are added."""
-_MEMORY: Final = 1 << 12
-"""Words whose pieces are remembered while documents are embedded: 128 KB. With more, vectors left the cache."""
 _QUERY_MEMORY: Final = 1 << 4
+"""Words of a query whose pieces are remembered."""
 
 
 class TextCounts(NamedTuple):
@@ -40,11 +44,10 @@ class TextCounts(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _allocate(table: PieceTable, words: int) -> Any:
-    """Return memory for reading words, for the pieces that are added at once, and for the pieces of so many words."""
+def _allocate() -> Scratch:
+    """Return memory for reading words, and for the pieces that are added at once."""
     pieces = np.zeros(_PIECES_AT_ONCE + MAX_WORD, np.int32)
-    scratch = Scratch(np.zeros(MAX_WORD, np.uint8), pieces, np.zeros(2, np.int64))
-    return scratch, allocate_memory(table, words)
+    return Scratch(np.zeros(MAX_WORD, np.uint8), pieces, np.zeros(2, np.int64))
 
 
 # Products and sums in one instruction. The order of sums is that of the pieces, however many are added at a time.
@@ -118,6 +121,7 @@ def embed_documents(
     titles: Any,
     bodies: Any,
     limits: tuple[int, int, int],
+    memory: WordMemory,
     signs: Any,
     rows: Any,
     counts: Any,
@@ -132,6 +136,7 @@ def embed_documents(
     data: UTF-8, uint8, with titles and bodies in it.
     titles, bodies: where each begins and ends, int64 (documents, 2).
     limits: words of a title, words of the body in one passage, and passages of one document, at most.
+    memory: of the same table, for no other call at the same time; it remembers the pieces of short words.
     signs: receives a row for each passage, the signs of its vector, uint8 (rows, width / 8).
     rows: receives how many passages each document has, int32.
     counts: receives the columns of `TextCounts` of each document, int32 (documents, 3).
@@ -140,8 +145,8 @@ def embed_documents(
     -------
     The number of rows written.
     """
-    room = _allocate(table, _MEMORY)
-    scratch = room[0]
+    scratch = _allocate()
+    room = scratch, memory
     width = table.vectors.shape[1]
     title, total = np.empty(width, np.float32), np.empty(width, np.float32)
     max_title, max_words, max_passages = limits
@@ -185,7 +190,8 @@ def embed_text(table: PieceTable, data: Any, out: Any, counts: Any) -> None:
     """
     counts[:] = 0
     out[:] = 0
-    _add_words(table, data, 0, len(data), len(data), _allocate(table, _QUERY_MEMORY), out, counts)
+    room = _allocate(), allocate_memory(table, _QUERY_MEMORY)
+    _add_words(table, data, 0, len(data), len(data), room, out, counts)
     length = np.sqrt((out * out).sum())
     if length > 0:
         out[:] = out / length
@@ -234,7 +240,7 @@ def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     table, data, spans = small_table(), np.frombuffer(b"ab a", np.uint8), np.array([[0, 2]], np.int64)
     signs, rows, counts = np.zeros((2, 1), np.uint8), np.zeros(1, np.int32), np.zeros((1, 3), np.int32)
-    embed_documents(table, data, spans, spans, (1, 1, 1), signs, rows, counts)
+    embed_documents(table, data, spans, spans, (1, 1, 1), allocate_memory(table, _QUERY_MEMORY), signs, rows, counts)
     vector, scores = np.zeros(8, np.float32), np.zeros(1, np.float32)
     embed_text(table, data, vector, np.zeros(3, np.int32))
     start = np.zeros(2, np.uint32)
