@@ -9,6 +9,7 @@ from numba import njit
 
 from index.made_pages import visit
 from periplus.index import Index, Segment, build_index
+from periplus.index.dense_blocks.kernels import find_dense, is_dense
 from periplus.index.kernels.positions import keep_followed, read_positions, skip_position_deltas
 from periplus.index.kernels.postings_format import SPARSE, group_shift
 from periplus.index.kernels.postings_reader import (
@@ -20,7 +21,14 @@ from periplus.index.kernels.postings_reader import (
     make_tiny_postings,
     seek_posting,
 )
-from periplus.query.kernels.position_seek import TOO_LONG, has_followed, pass_neighbours, seek_document, skip_deltas
+from periplus.query.kernels.position_seek import (
+    TOO_LONG,
+    has_followed,
+    pass_dense,
+    pass_neighbours,
+    seek_document,
+    skip_deltas,
+)
 from periplus.settings import IndexSettings
 
 PLAIN = ("fog", "bell", "tide", "rope")
@@ -68,7 +76,13 @@ def compare(postings: Any, entry: Any, documents: Any, shift: int) -> Any:
         inside, there = enter_block(postings, entry, header, at, position)
         if inside != begin or there != own_position:
             return -1, document
-        if expected > 0 or code > 0:
+        if (expected > 0 or code > 0) and is_dense(postings.stream, inside, stop):
+            number = find_dense(postings.stream, inside, document & 63)[3]
+            place = pass_dense(postings.stream, postings.positions, 1, inside, 0, number, there)
+            if place != expected:
+                return -1, document
+            found += 1
+        elif expected > 0 or code > 0:
             posting, place = seek_document(postings, inside, there, document & 63)
             if postings.stream[posting] & 63 != document & 63 or place != expected:
                 return -1, document

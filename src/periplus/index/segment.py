@@ -167,7 +167,7 @@ class Segment:
         postings = self.files["postings"]
         wide, stream = postings["wide"], self._postings_arrays.stream
         blocks = -(-self.documents // inversion.BLOCK)
-        sets: npt.NDArray[np.uint64] = postings_reader.build_bitsets(stream, wide, blocks)
+        sets: npt.NDArray[np.uint64] = document_sets.build_bitsets(stream, wide, blocks)
         if len(sets) != len(wide):
             raise self.damaged("postings", "wide")
         return sets

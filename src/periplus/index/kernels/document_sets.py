@@ -8,6 +8,7 @@ import numpy.typing as npt
 from periplus.accel import njit
 from periplus.accel.bit_ops import popcount
 from periplus.accel.pointers import pin
+from periplus.index.dense_blocks.kernels import is_dense
 from periplus.index.kernels.inversion import FIELD_SHIFT
 from periplus.index.kernels.positions import keep_followed, read_positions
 from periplus.index.kernels.postings_format import BITSET, BLOCK, ESCAPED, LONG_BLOCK, SKIP_STEP, SPARSE
@@ -37,6 +38,7 @@ from periplus.index.kernels.term_dictionary import (
 )
 
 __all__ = [
+    "build_bitsets",
     "count_shared",
     "exclude_terms",
     "find_phrase_documents",
@@ -48,6 +50,62 @@ _ONE = np.uint64(1)
 _COLON, _SLASH, _DOT = 58, 47, 46
 _MAX_POSITIONS = 1 << 14
 """Positions of one term in one document that are read."""
+
+
+@njit(cache=True, nogil=True)
+def _fills_range(stream: Any, at: int, stop: int) -> bool:  # pragma: no cover - compiled
+    """Return whether the last of the postings from `at` to `stop` ends there."""
+    if is_dense(stream, at, stop):
+        return stop - at > BLOCK // 8  # More is not read of it.
+    while at < stop:
+        is_escaped = stream[at] >= ESCAPED << 6
+        at += 1
+        if is_escaped:
+            if at >= stop:
+                return False
+            at += 1 if stream[at] else 3
+    return at == stop
+
+
+@njit(cache=True, nogil=True)
+def build_bitsets(stream: Any, bitset_terms: Any, blocks: int) -> Any:  # pragma: no cover - compiled
+    """Return the documents of each term that is encoded as a bitset, by term and block.
+
+    Parameters
+        stream: postings of the segment
+        bitset_terms: for each such term, where its postings begin and how many headers it has; may be damaged
+        blocks: how many blocks the segment has
+    Returns
+        a row for each term; fewer if one of them has blocks that do not exist, or postings beyond the stream
+    """
+    sets, size = np.zeros((len(bitset_terms), blocks), np.uint64), np.int64(len(stream))
+    for row in range(len(bitset_terms)):
+        begin, number = bitset_terms[row, 0], bitset_terms[row, 1]
+        if begin < 0 or begin > size or number < 1 or number > size:
+            return sets[:row]
+        headers = begin + 2
+        lengths = headers + number
+        at = lengths + (number + 3) // 4
+        block = np.int64(-1)
+        if at > size:
+            return sets[:row]
+        for n in range(number):
+            step = np.int64(stream[headers + n]) & 15
+            length = (np.int64(stream[lengths + (n >> 2)]) >> (2 * (n & 3))) & 3
+            if step == SKIP_STEP:
+                block += SKIP_STEP
+                at += 1
+                continue
+            block += step + 1
+            if length == LONG_BLOCK and at < size:
+                length = np.int64(stream[at]) + LONG_BLOCK
+                at += 1
+            stop = at + length + 1
+            if block >= blocks or stop > size or (stop == size and not _fills_range(stream, at, stop)):
+                return sets[:row]
+            sets[row, block] = block_bitset(stream, at, stop)
+            at = stop
+    return sets
 
 
 @njit(cache=True, nogil=True)
@@ -272,7 +330,9 @@ def exclude_terms(
 
 def warm() -> None:
     """Compile this module's kernels for the types that production uses: segments are mapped read-only."""
-    sets = np.zeros(1, np.uint64)
+    sets, terms = np.zeros(1, np.uint64), np.zeros((0, 2), np.int64)
+    terms.flags.writeable = False
+    build_bitsets(make_tiny_postings().stream, terms, 1)
     entries = np.array([[1, 0, 1, 0, 0, 0, 0, -1]], np.int64)
     mark_terms(make_tiny_postings(), entries, sets, 1)
     start, blob, url = np.array([0, 1]), np.frombuffer(b"a", np.uint8), np.frombuffer(b"x://a/", np.uint8)

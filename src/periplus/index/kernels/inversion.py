@@ -253,6 +253,7 @@ def build_postings(
         np.empty(blocks, np.int64),
         np.empty(blocks, np.int32),
         np.empty(blocks, np.uint8),
+        np.empty(blocks, np.int8),
     )
     return _build(tokens, scale.reshape(-1), k1, out, out.groups.reshape(-1), out.bitset_terms.reshape(-1), collected)
 
@@ -276,6 +277,7 @@ def _build(
         borrow(room.block_end),
         borrow(room.block_size),
         borrow(room.block_max),
+        borrow(room.block_kind),
     )
     scale, plain_impact, stream = borrow(weights), borrow(out.plain_impact), borrow(out.stream)
     positions, groups, bitset_terms = borrow(out.positions), borrow(rows), borrow(bitset_rows)

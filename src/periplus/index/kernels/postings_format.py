@@ -23,6 +23,11 @@ __all__ = [
     "BLOCKED_MIN_DOCUMENTS",
     "BODY_ONLY",
     "BOUND_LEVELS",
+    "DENSE_ALL",
+    "DENSE_MARK",
+    "DENSE_MASKED",
+    "DENSE_PLAIN",
+    "DENSE_SAME",
     "ESCAPED",
     "LONG_BLOCK",
     "SKIP_STEP",
@@ -58,6 +63,15 @@ BOUND_LEVELS = 16
 LONG_BLOCK = 3
 """The length code of a block whose postings take more than three bytes: their length less four is written before them,
 and the size of their positions before those."""
+DENSE_MARK = BLOCK - 1
+"""The low bits of the first byte of a long block that is dense: as a posting, it would have none behind it."""
+DENSE_PLAIN, DENSE_SAME, DENSE_MASKED, DENSE_ALL = 0, 1, 2, 3
+"""The upper bits: escaped postings are in the body only, in the same fields, in different ones; or the block has all of
+its documents, all escaped and in the same fields."""
+_DENSE_LEAST = 12
+"""Blocks of fewer bytes are never dense."""
+_DENSE_HEAD = 9
+"""Bytes before the codes of a dense block."""
 
 
 class TermPostings(NamedTuple):
@@ -75,6 +89,8 @@ class TermPostings(NamedTuple):
     """The bytes that they take."""
     block_max: npt.NDArray[np.uint8]
     """Their highest impact."""
+    block_kind: npt.NDArray[np.int8]
+    """How they are dense; -1 if they are not."""
 
 
 @njit(cache=True, nogil=True)
@@ -142,18 +158,80 @@ def posting_size(code: int, mask: int) -> int:  # pragma: no cover - compiled
 
 
 @njit(cache=True, nogil=True)
+def _find_dense(postings: TermPostings, begin: Any, end: Any, size: int) -> tuple[int, int]:  # pragma: no cover
+    """Return how the postings from `begin` to `end`, all of one block, are dense, and the bytes that they take so.
+
+    If these are not fewer than `size`, what they take otherwise: -1 and `size`.
+    """
+    count, escaped, some, common = np.int64(end - begin), 0, 0, 255
+    for i in range(begin, end):
+        if postings.code[i] == ESCAPED:
+            escaped += 1
+            some |= np.int64(postings.mask[i])
+            common &= np.int64(postings.mask[i])
+    if escaped == BLOCK and some == common:
+        return DENSE_ALL, 2 + BLOCK
+    dense = _DENSE_HEAD + (count + 3) // 4 + escaped
+    kind = DENSE_PLAIN
+    if escaped and some != BODY_ONLY:
+        kind = DENSE_SAME if some == common else DENSE_MASKED
+        dense += 1 if some == common else escaped
+    return (kind, dense) if dense < size else (-1, size)
+
+
+@njit(cache=True, nogil=True)
+def _write_dense(postings: TermPostings, begin: Any, end: Any, kind: int, out: Any, at: int) -> int:  # pragma: no cover
+    """Write the postings from `begin` to `end`, all of one block; return the offset after the last byte."""
+    out[at] = np.uint8(DENSE_MARK | kind << _BLOCK_SHIFT)
+    at += 1
+    documents, codes, codes_at = np.uint64(0), np.int64(0), at + BLOCK // 8
+    mask, is_masked, after = np.uint8(0), kind == DENSE_MASKED, codes_at + (np.int64(end - begin) + 3) // 4
+    if kind == DENSE_ALL:
+        after = at
+    for i in range(begin, end):
+        if postings.code[i] == ESCAPED:
+            mask = postings.mask[i]
+    if kind in (DENSE_SAME, DENSE_ALL):
+        out[after] = mask
+        after += 1
+    for i in range(begin, end):
+        code, number = np.int64(postings.code[i]), np.int64(i - begin)
+        if code == ESCAPED:
+            out[after] = postings.impact[i]
+            after += 1
+            if is_masked:
+                out[after] = postings.mask[i]
+                after += 1
+        if kind == DENSE_ALL:
+            continue
+        documents |= np.uint64(1) << np.uint64(postings.document[i] & (BLOCK - 1))
+        codes |= code << 2 * (number & 3)
+        if number & 3 == 3 or i + np.uint64(1) == end:
+            out[codes_at + (number >> 2)] = np.uint8(codes)
+            codes = np.int64(0)
+    if kind != DENSE_ALL:
+        for byte in range(BLOCK // 8):
+            out[at + byte] = np.uint8((documents >> np.uint64(8 * byte)) & np.uint64(255))
+    return after
+
+
+@njit(cache=True, nogil=True)
 def _find_blocks(postings: TermPostings, count: int) -> tuple[int, int, int]:  # pragma: no cover - compiled
     """Fill in the blocks of the postings; return how many there are, and the lowest and highest of their maxima."""
     blocks, low, high = 0, np.int64(255), np.int64(0)
     at, stop, one = np.uint64(0), np.uint64(count), np.uint64(1)
     while at < stop:
-        block = postings.document[at] >> _BLOCK_SHIFT
+        block, begin = postings.document[at] >> _BLOCK_SHIFT, at
         size, highest = 0, np.int64(0)
         while at < stop and postings.document[at] >> _BLOCK_SHIFT == block:
             size += posting_size(postings.code[at], postings.mask[at])
             highest = max(highest, np.int64(postings.impact[at]))
             at += one
+        kind = -1
+        if size >= _DENSE_LEAST:
+            kind, size = _find_dense(postings, begin, at, size)
         postings.block_end[blocks] = at
+        postings.block_kind[blocks] = kind
         postings.block_size[blocks] = size
         postings.block_max[blocks] = highest
         low, high = min(low, highest), max(high, highest)
@@ -217,6 +295,7 @@ def write_blocked(
             continue
         last += step + 1
         length, stop = np.int64(postings.block_size[block]), np.uint64(postings.block_end[block])
+        kind = postings.block_kind[block]
         block += 1
         out[lengths + (n >> 2)] |= np.uint8(
             (length - 1 if length <= LONG_BLOCK else np.int64(LONG_BLOCK)) << 2 * (n & 3)
@@ -224,6 +303,9 @@ def write_blocked(
         if length > LONG_BLOCK:
             out[at] = np.uint8(length - LONG_BLOCK - 1)
             at += 1
+        if kind >= 0:
+            at = _write_dense(postings, i, stop, kind, out, at)
+            i = stop
         while i < stop:
             code = postings.code[i]
             out[at] = np.uint8((postings.document[i] & (BLOCK - 1)) | code << 6)

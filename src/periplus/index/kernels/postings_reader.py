@@ -12,6 +12,14 @@ import numpy.typing as npt
 from periplus.accel import njit
 from periplus.accel.bit_ops import load_uint64, lowest_bit, popcount
 from periplus.accel.pointers import array_1d, array_2d, scalar
+from periplus.index.dense_blocks.kernels import (
+    count_escaped,
+    dense_codes,
+    dense_documents,
+    dense_impact,
+    find_dense,
+    is_dense,
+)
 from periplus.index.kernels.positions import read_position_delta, skip_position_deltas, skip_positions
 from periplus.index.kernels.postings_format import (
     BLOCK,
@@ -35,14 +43,15 @@ __all__ = [
     "block_bitset",
     "block_offsets",
     "block_span",
-    "build_bitsets",
     "enter_block",
     "find_block_header",
     "get_postings",
     "group_offsets",
+    "is_long",
     "locate_block",
     "make_tiny_postings",
     "pass_blocks",
+    "pass_dense",
     "read_escaped",
     "seek_posting",
     "term_entry",
@@ -174,6 +183,8 @@ def block_span(postings: PostingsReader, entry: Any, header: int) -> tuple[int, 
 @njit(cache=True, nogil=True, forceinline=True)
 def block_bitset(stream: Any, at: int, stop: int) -> Any:  # pragma: no cover - compiled
     """Return the documents of the postings from `at` to `stop`, all of one block, as a 64-bit set."""
+    if is_dense(stream, at, stop):
+        return dense_documents(stream, at)
     found = np.uint64(0)
     while at < stop:
         byte = np.int64(stream[at])
@@ -237,12 +248,18 @@ def pass_blocks(
 
 
 @njit(cache=True, nogil=True, forceinline=True)
+def is_long(postings: PostingsReader, entry: Any, header: int) -> bool:  # pragma: no cover - compiled
+    """Return whether the length of a block is written before its postings."""
+    lengths = entry.begin + 2 + entry.headers
+    return (np.int64(postings.stream[lengths + (header >> 2)]) >> (2 * (header & 3))) & 3 == LONG_BLOCK
+
+
+@njit(cache=True, nogil=True, forceinline=True)
 def enter_block(
     postings: PostingsReader, entry: Any, header: int, at: int, position: int
 ) -> tuple[int, int]:  # pragma: no cover - compiled
     """Return where the postings and the positions of a block are, behind the lengths that long ones begin with."""
-    lengths = entry.begin + 2 + entry.headers
-    if (np.int64(postings.stream[lengths + (header >> 2)]) >> (2 * (header & 3))) & 3 == LONG_BLOCK:
+    if is_long(postings, entry, header):
         _, position = read_position_delta(postings.positions, position)
         at += 1
     return at, position
@@ -280,6 +297,30 @@ def find_block_header(postings: PostingsReader, entry: Any, block: int) -> int: 
     return -1
 
 
+@njit(cache=True, nogil=True)
+def pass_dense(
+    postings: PostingsReader, at: int, first: int, number: int, position: int
+) -> int:  # pragma: no cover - compiled
+    """Return where the positions of a posting of a dense block begin.
+
+    Parameters
+        postings, at: the segment, and where the block begins
+        first, number: the posting, and one before it or itself, by how many are before them
+        position: where those of the first begin
+    """
+    stream, positions = postings.stream, postings.positions
+    escaped = count_escaped(stream, at, first)
+    low, high = dense_codes(stream, at, number)
+    for n in range(first, number):
+        code = np.int64(((low if n < 32 else high) >> np.uint64(2 * (n & 31))) & np.uint64(3))
+        mask = np.int64(BODY_ONLY)
+        if code == ESCAPED:
+            mask, _ = dense_impact(stream, at, escaped)
+            escaped += 1
+        position = skip_positions(positions, postings.packs_positions, position, code, mask)
+    return position
+
+
 @njit(cache=True, nogil=True, forceinline=True)
 def seek_posting(
     postings: PostingsReader, at: int, stop: int, position: int, offset: int
@@ -295,6 +336,11 @@ def seek_posting(
         its impact (0 if it is not escaped, -1 if there is no such posting), code, mask of fields, offset of positions
     """
     stream = postings.stream
+    if is_dense(stream, at, stop):
+        impact, code, mask, number = find_dense(stream, at, offset)
+        if impact < 0:
+            return -1, 0, 0, 0
+        return impact, code, mask, pass_dense(postings, at, 0, number, position)
     while at < stop:
         byte = np.int64(stream[at])
         code = byte >> 6
@@ -306,60 +352,6 @@ def seek_posting(
         position = skip_positions(postings.positions, postings.packs_positions, position, code, mask)
         at = after
     return -1, 0, 0, 0
-
-
-@njit(cache=True, nogil=True)
-def _fills_range(stream: Any, at: int, stop: int) -> bool:  # pragma: no cover - compiled
-    """Return whether the last of the postings from `at` to `stop` ends there."""
-    while at < stop:
-        is_escaped = stream[at] >= ESCAPED << 6
-        at += 1
-        if is_escaped:
-            if at >= stop:
-                return False
-            at += 1 if stream[at] else 3
-    return at == stop
-
-
-@njit(cache=True, nogil=True)
-def build_bitsets(stream: Any, bitset_terms: Any, blocks: int) -> Any:  # pragma: no cover - compiled
-    """Return the documents of each term that is encoded as a bitset, by term and block.
-
-    Parameters
-        stream: postings of the segment
-        bitset_terms: for each such term, where its postings begin and how many headers it has; may be damaged
-        blocks: how many blocks the segment has
-    Returns
-        a row for each term; fewer if one of them has blocks that do not exist, or postings beyond the stream
-    """
-    sets, size = np.zeros((len(bitset_terms), blocks), np.uint64), np.int64(len(stream))
-    for row in range(len(bitset_terms)):
-        begin, number = bitset_terms[row, 0], bitset_terms[row, 1]
-        if begin < 0 or begin > size or number < 1 or number > size:
-            return sets[:row]
-        headers = begin + 2
-        lengths = headers + number
-        at = lengths + (number + 3) // 4
-        block = np.int64(-1)
-        if at > size:
-            return sets[:row]
-        for n in range(number):
-            step = np.int64(stream[headers + n]) & 15
-            length = (np.int64(stream[lengths + (n >> 2)]) >> (2 * (n & 3))) & 3
-            if step == SKIP_STEP:
-                block += SKIP_STEP
-                at += 1
-                continue
-            block += step + 1
-            if length == LONG_BLOCK and at < size:
-                length = np.int64(stream[at]) + LONG_BLOCK
-                at += 1
-            stop = at + length + 1
-            if block >= blocks or stop > size or (stop == size and not _fills_range(stream, at, stop)):
-                return sets[:row]
-            sets[row, block] = block_bitset(stream, at, stop)
-            at = stop
-    return sets
 
 
 def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -386,9 +378,3 @@ def make_tiny_postings() -> PostingsReader:
 
 TINY_ENTRY = TermEntry(1, 0, 1, 0, 0, 0, 0, -1)
 """The entry of the only term of `make_tiny_postings`."""
-
-
-def warm() -> None:
-    """Compile this module's kernels for the types that production uses."""
-    postings = make_tiny_postings()
-    build_bitsets(postings.stream, _read_only(np.zeros((0, 2), np.int64)), 1)

@@ -6,7 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
+from periplus.accel.bit_ops import lowest_bit, popcount
 from periplus.accel.pointers import pin
+from periplus.index.dense_blocks.kernels import dense_codes, dense_documents, dense_impact, is_dense
 from periplus.index.kernels.positions import skip_positions
 from periplus.index.kernels.postings_format import BLOCK, BODY_ONLY, ESCAPED, LONG_BLOCK, SKIP_STEP, SPARSE
 from periplus.index.kernels.postings_reader import (
@@ -42,6 +44,31 @@ _LOOKUP_COLUMNS = 4
 
 
 @njit(cache=True, nogil=True)
+def _read_dense(
+    stream: Any, plain_impact: Any, at: int, block: int, n: int, documents: Any, codes: Any, masks: Any, impacts: Any
+) -> int:  # pragma: no cover - compiled
+    """Read the postings of a dense block; see `_read_block`."""
+    left, escaped = dense_documents(stream, at), np.int64(0)
+    low, high = dense_codes(stream, at, popcount(left))
+    first = n
+    while left and n < len(documents):
+        offset = lowest_bit(left)
+        left &= left - np.uint64(1)
+        code = np.int64(low & np.uint64(ESCAPED))
+        low >>= np.uint64(2)
+        documents[n], codes[n], masks[n] = block * BLOCK + offset, code, BODY_ONLY
+        if code == ESCAPED:
+            masks[n], impacts[n] = dense_impact(stream, at, escaped)
+            escaped += 1
+        else:
+            impacts[n] = plain_impact[(block * ESCAPED + code) * BLOCK + offset]
+        n += 1
+        if n - first == BLOCK // 2:
+            low = high
+    return n
+
+
+@njit(cache=True, nogil=True)
 def _read_block(
     postings: PostingsReader,
     at: int,
@@ -54,6 +81,8 @@ def _read_block(
     impacts: Any,
 ) -> int:  # pragma: no cover - compiled
     """Read the postings of one block into the arrays from index `n` on; return the index after the last."""
+    if is_dense(postings.stream, at, stop):
+        return _read_dense(postings.stream, postings.plain_impact, at, block, n, documents, codes, masks, impacts)
     while at < stop and n < len(documents):
         byte = np.int64(postings.stream[at])
         code, offset = byte >> 6, byte & 63

@@ -154,8 +154,8 @@ def _check_postings(file: SegmentFile, documents: int) -> None:
     blocks = -(-documents // inversion.BLOCK)
     if "groups" in file:
         _require(file, "groups", file["groups"].shape[1] == len(_GROUP_COLUMNS))
-    # Each has a byte for every document that has it: fewer would be encoded otherwise.
-    least = max(postings_format.BLOCKED_MIN_DOCUMENTS, documents // postings_format.BITSET_DENSITY)
+    # Each has two bits for every document that has it: fewer would be encoded otherwise.
+    least = max(postings_format.BLOCKED_MIN_DOCUMENTS, documents // postings_format.BITSET_DENSITY) // 4
     _require(file, "wide", file["wide"].shape[1] == 2 and len(file["wide"]) * least <= len(file["stream"]))
     _require(file, "plain_impact", are_plain_impacts(file, blocks))
 

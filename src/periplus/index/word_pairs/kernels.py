@@ -6,7 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
+from periplus.accel.bit_ops import lowest_bit, popcount
 from periplus.accel.pointers import borrow
+from periplus.index.dense_blocks.kernels import dense_codes, dense_documents, dense_impact, is_dense
 from periplus.index.kernels.forward_index import DocumentTokens
 from periplus.index.kernels.inversion import FIELDS
 from periplus.index.kernels.positions import read_positions, skip_positions
@@ -49,17 +51,31 @@ def _gather_block(
 
     prefix: number of the block's first document. Returned second is the offset after its positions.
     """
+    stream, number, escaped = postings.stream, np.int64(0), np.int64(0)
+    is_set, begin, left, low, high = is_dense(stream, at, stop), at, np.uint64(0), np.uint64(0), np.uint64(0)
+    if is_set:
+        left = dense_documents(stream, at)
+        low, high = dense_codes(stream, at, popcount(left))
     while at < stop:
-        byte = np.int64(postings.stream[at])
-        code, mask = byte >> 6, np.int64(BODY_ONLY)
-        at += 1
-        if code == ESCAPED:
-            mask, _, at = read_escaped(postings.stream, at)
+        if is_set:
+            code = np.int64(((low if number < BLOCK // 2 else high) >> np.uint64(2 * (number & 31))) & np.uint64(3))
+            offset, mask, number = lowest_bit(left), np.int64(BODY_ONLY), number + 1
+            left &= left - np.uint64(1)
+            if code == ESCAPED:
+                mask, _ = dense_impact(stream, begin, escaped)
+                escaped += 1
+            at = begin if left else stop
+        else:
+            byte = np.int64(stream[at])
+            code, offset, mask = byte >> 6, byte & (BLOCK - 1), np.int64(BODY_ONLY)
+            at += 1
+            if code == ESCAPED:
+                mask, _, at = read_escaped(stream, at)
         size = read_positions(postings, position, code, mask, room)
         position = skip_positions(postings.positions, postings.packs_positions, position, code, mask)
         if used + size > len(keys):
             return -1, position
-        document = (prefix + (byte & (BLOCK - 1))) << (_POSITION_BITS + _TERM_BITS)
+        document = (prefix + offset) << (_POSITION_BITS + _TERM_BITS)
         for n in range(size):
             keys[used + n] = document | room[n] << _TERM_BITS | term
         used += size

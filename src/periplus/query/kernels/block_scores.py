@@ -6,6 +6,7 @@ import numpy as np
 
 from periplus.accel import njit
 from periplus.accel.bit_ops import load_uint64, lowest_bit, popcount
+from periplus.index.dense_blocks.kernels import is_dense, score_dense, score_dense_chosen
 from periplus.index.kernels.postings_format import BITSET, BLOCK, BODY_ONLY, ESCAPED, LONG_BLOCK, SPARSE, group_shift
 from periplus.index.kernels.postings_reader import PostingsReader, block_bitset, locate_block, read_escaped
 from periplus.index.kernels.term_dictionary import ENTRY_BITSET_ROW, ENTRY_ENCODING, ENTRY_FREQUENCY
@@ -78,6 +79,8 @@ def _score(
                 highest = max(highest, scores[offset])
         return found, highest
     stream, plain_impact, base = lists.stream, lists.plain_impact, block * ESCAPED * BLOCK
+    if is_dense(stream, at, stop):
+        return score_dense(stream, at, plain_impact, base, fields, weight, scores, highest)
     while at < stop:
         byte = np.int64(stream[at])
         if byte < ESCAPED << 6:
@@ -135,6 +138,9 @@ def _score_chosen(
         return
     # Which are chosen, and which are escaped (`read_escaped`), cannot be foreseen: without branches.
     stream, plain_impact, base = lists.stream, lists.plain_impact, block * ESCAPED * BLOCK
+    if is_dense(stream, at, stop):
+        score_dense_chosen(stream, at, plain_impact, base, weight, scores, chosen)
+        return
     while at < stop:
         word = load_uint64(stream, at)
         byte, following = np.int64(word & _BYTE), np.int64((word >> np.uint64(8)) & _BYTE)

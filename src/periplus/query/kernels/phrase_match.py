@@ -5,15 +5,26 @@ from typing import Any
 import numpy as np
 
 from periplus.accel import njit
+from periplus.index.dense_blocks.kernels import find_dense, is_dense
 from periplus.index.kernels.inversion import FIELD_SHIFT
 from periplus.index.kernels.positions import keep_followed, read_positions
-from periplus.index.kernels.postings_format import BLOCK, BODY_ONLY, ESCAPED, SPARSE, group_shift
-from periplus.index.kernels.postings_reader import PostingsReader, enter_block, group_offsets, read_escaped
+from periplus.index.kernels.postings_format import (
+    BLOCK,
+    BODY_ONLY,
+    DENSE_MARK,
+    ESCAPED,
+    LONG_BLOCK,
+    SPARSE,
+    group_shift,
+)
+from periplus.index.kernels.postings_reader import PostingsReader, enter_block, group_offsets, is_long, read_escaped
 from periplus.query.kernels.plan import WORK, Plan, Scratch, place_of_leaf
-from periplus.query.kernels.position_seek import TOO_LONG, has_followed, pass_neighbours, seek_document
+from periplus.query.kernels.position_seek import TOO_LONG, has_followed, pass_dense, pass_neighbours, seek_document
 
 __all__ = ["has_phrase"]
 
+_DENSE = 1 << 40
+"""More than any offset; added to that of a dense block once for each posting that was passed, and once more."""
 _READ_WORK = 8
 """Work units of finding the positions of a posting, besides reading them."""
 
@@ -40,6 +51,8 @@ def _find_posting(
 ) -> tuple[int, int, int]:  # pragma: no cover - compiled
     """Return where the positions of a leaf in one document of the open block begin, its code and its mask of fields.
 
+    In a dense block, the number of the posting is noted with its beginning.
+
     Documents of a block are asked about in ascending order, so each time it goes on from the one before.
     """
     place = place_of_leaf(plan, leaf)
@@ -51,7 +64,16 @@ def _find_posting(
         return scratch.sparse[len(scratch.entry) + leaf, n], posting & 3, (posting >> 16) & 255
     at, position = scratch.spots[leaf, 2], scratch.spots[leaf, 3]
     if position < 0:
-        at, position = _find_positions(lists, plan, scratch, leaf, np.int64(scratch.entry[leaf, block]))
+        header = np.int64(scratch.entry[leaf, block])
+        at, position = _find_positions(lists, plan, scratch, leaf, header)
+        if lists.stream[at] & np.uint8(DENSE_MARK) == DENSE_MARK and is_long(lists, place, header):
+            at += _DENSE * np.int64(is_dense(lists.stream, at, at + LONG_BLOCK + 1 + np.int64(lists.stream[at - 1])))
+    if at >= _DENSE:
+        begin, first = at % _DENSE, at // _DENSE - 1
+        _, code, mask, number = find_dense(lists.stream, begin, offset)
+        position = pass_dense(lists.stream, lists.positions, lists.packs_positions, begin, first, number, position)
+        scratch.spots[leaf, 2], scratch.spots[leaf, 3] = begin + (number + 1) * _DENSE, position
+        return position, code, mask
     at, position = seek_document(lists, at, position, offset)
     scratch.spots[leaf, 2], scratch.spots[leaf, 3] = at, position
     code, mask = np.int64(lists.stream[at]) >> 6, np.int64(BODY_ONLY)

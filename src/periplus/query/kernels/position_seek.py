@@ -11,11 +11,12 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 from periplus.accel.bit_ops import load_uint64, lowest_bit, popcount
+from periplus.index.dense_blocks.kernels import count_escaped, dense_codes, dense_impact
 from periplus.index.kernels.positions import read_position_delta, skip_position_deltas, skip_positions
 from periplus.index.kernels.postings_format import ESCAPED, LONG_BLOCK
 from periplus.index.kernels.postings_reader import PostingsReader, pass_blocks, read_escaped
 
-__all__ = ["TOO_LONG", "has_followed", "pass_neighbours", "seek_document", "skip_deltas"]
+__all__ = ["TOO_LONG", "has_followed", "pass_dense", "pass_neighbours", "seek_document", "skip_deltas"]
 
 _ONES, _LOW_BITS = np.uint64(0x0101010101010101), np.uint64(0x5555555555555555)
 _HIGH, _SECOND = np.uint64(0x8080808080808080), np.uint64(0x4040404040404040)
@@ -23,7 +24,7 @@ _OFFSETS, _STEPS = np.uint64(0x3F3F3F3F3F3F3F3F), np.uint64(0x0F0F0F0F0F0F0F0F)
 _SIXTEENS = np.uint64(0x1010101010101010)
 _ONE, _THREE = np.uint64(1), np.uint64(3)
 _BYTE, _EIGHT, _SIXTEEN = np.uint64(255), np.uint64(8), np.uint64(16)
-_WORD = 8
+_WORD, _HALF = 8, 32
 TOO_LONG = 2
 """What `has_followed` returns where it cannot tell."""
 
@@ -201,6 +202,39 @@ def seek_document(
         mask, _, at = read_escaped(lists.stream, at + 1)
         position = skip_positions(lists.positions, lists.packs_positions, position, ESCAPED, mask)
     return at, position
+
+
+@njit(cache=True, nogil=True)
+def pass_dense(
+    stream: Any, positions: Any, is_packed: int, at: int, first: int, number: int, position: int
+) -> int:  # pragma: no cover - compiled
+    """Return where the positions of a posting of a dense block begin.
+
+    Parameters
+        stream, positions, is_packed: of the segment
+        at: where the block begins
+        first, number: a posting, and one not before it, by how many are before them
+        position: where the positions of the first begin
+    """
+    low, high = dense_codes(stream, at, number)
+    escaped, count, place = count_escaped(stream, at, first), 0, first
+    while place < number:
+        word, base = (low, 0) if place < _HALF else (high, _HALF)
+        end = min(number - base, _HALF)
+        word >>= np.uint64(2 * (place - base))
+        plain = end - (place - base)
+        longer = word & (word >> _ONE) & _LOW_BITS
+        if longer:
+            plain = lowest_bit(longer) >> 1
+            word &= (_ONE << np.uint64(2 * plain)) - _ONE
+        count += plain + popcount(word & _LOW_BITS) + 2 * popcount(word & ~_LOW_BITS)
+        place += plain
+        if longer:
+            position = skip_deltas(positions, position, count)
+            mask, _ = dense_impact(stream, at, escaped)
+            position = skip_positions(positions, is_packed, position, ESCAPED, mask)
+            escaped, count, place = escaped + 1, 0, place + 1
+    return skip_deltas(positions, position, count)
 
 
 @njit(cache=True, nogil=True, forceinline=True)

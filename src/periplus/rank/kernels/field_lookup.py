@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from periplus.accel import njit
+from periplus.index.dense_blocks.kernels import find_dense, is_dense
 from periplus.index.kernels.postings_format import BITSET, BLOCK, BODY_ONLY, ESCAPED, SPARSE
 from periplus.index.kernels.postings_reader import PostingsReader, block_span, find_block_header, read_escaped
 from periplus.index.kernels.term_dictionary import TermEntry, read_varint
@@ -15,6 +16,8 @@ __all__ = ["look_up_fields"]
 @njit(cache=True, nogil=True, forceinline=True)
 def _fields_in_block(stream: Any, at: int, stop: int, offset: int) -> int:  # pragma: no cover - compiled
     """Return the mask of fields of a document in a block, 0 if it is not among the postings from `at` to `stop`."""
+    if is_dense(stream, at, stop):
+        return find_dense(stream, at, offset)[2]
     while at < stop:
         byte = np.int64(stream[at])
         mask, at = np.int64(BODY_ONLY), at + 1

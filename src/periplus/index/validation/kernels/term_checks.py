@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
+from periplus.index.dense_blocks.kernels import dense_bytes, is_dense
 from periplus.index.kernels.postings_format import (
     BITSET,
     BLOCK,
@@ -81,6 +82,8 @@ def _is_valid_sparse(stream: Any, entry: TermEntry, documents: int) -> bool:  # 
 @njit(cache=True, nogil=True)
 def _is_valid_block(stream: Any, at: int, stop: int, last: int) -> int:  # pragma: no cover - compiled
     """Return how many postings a block has, -1 if it is damaged; no document is above `last`, counted in the block."""
+    if is_dense(stream, at, stop):
+        return dense_bytes(stream, at, stop, last)
     count, before = np.int64(0), np.int64(-1)
     while at < stop:
         byte = np.int64(stream[at])
