@@ -23,14 +23,14 @@ _ROOM = 4_096
 
 def segment_of(raw: bytes, packs: bool) -> PostingsReader:
     """Return the postings of a segment with some positions."""
-    return make_tiny_postings()._replace(positions=np.frombuffer(raw, np.uint8), packs_positions=int(packs))
+    return make_tiny_postings()._replace(positions=np.frombuffer(raw, np.uint8), is_packed=int(packs))
 
 
 def read(raw: bytes, mask: int, packs: bool) -> tuple[list[int], int]:
     """Return the positions of an escaped posting, and where they end."""
     lists, out = segment_of(raw, packs), np.zeros(_ROOM, np.int64)
     used = read_positions(lists, 0, 3, mask, out)
-    return out[:used].tolist(), skip_positions(lists.positions, lists.packs_positions, 0, 3, mask)
+    return out[:used].tolist(), skip_positions(lists.positions, lists.is_packed, 0, 3, mask)
 
 
 @given(OFFSETS | RUNS, st.integers(0, 6))
@@ -66,4 +66,4 @@ def test_positions_beyond_the_room_are_left_out() -> None:
     assert read_positions(lists, 0, 3, 1, out) == 7
     assert out.tolist() == list(range(5, 12))
     assert read_positions(lists, 0, 3, 3, out) == 7
-    assert skip_positions(lists.positions, lists.packs_positions, 0, 3, 3) == len(raw) + 1
+    assert skip_positions(lists.positions, lists.is_packed, 0, 3, 3) == len(raw) + 1

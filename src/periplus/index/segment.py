@@ -83,6 +83,7 @@ class Segment:
             self._groups,
             postings["wide"],
             self.documents,
+            int(postings.format >= PACKED_FORMAT),
             np.zeros(len(self.packed_terms.pages) // 8 + 1, np.uint8),
         )
         self._term_rows = TermRowCache(self.packed_terms, self._postings_arrays)
@@ -120,7 +121,7 @@ class Segment:
         self.postings = postings_reader.PostingsReader(
             *(arrays.stream, file["positions"], self._groups, self._plain_impacts),
             *(*self._static_ranks, self.live, self._bitsets),
-            packs_positions=int(file.format >= PACKED_FORMAT),
+            is_packed=arrays.is_packed,
         )
         self.pinned_postings = pointers.pin(self.postings)
 

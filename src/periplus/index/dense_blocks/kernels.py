@@ -28,8 +28,10 @@ __all__ = [
     "dense_codes",
     "dense_documents",
     "dense_impact",
+    "enter_impacts",
     "find_dense",
     "is_dense",
+    "read_impact",
     "score_dense",
     "score_dense_chosen",
 ]
@@ -85,7 +87,7 @@ def _impacts_at(kind: int, at: int, count: int) -> int:  # pragma: no cover - co
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _read_impact(stream: Any, kind: int, at: int, number: int) -> tuple[int, int]:  # pragma: no cover - compiled
+def read_impact(stream: Any, kind: int, at: int, number: int) -> tuple[int, int]:  # pragma: no cover - compiled
     """Return the mask and the impact of an escaped posting.
 
     Parameters
@@ -100,10 +102,17 @@ def _read_impact(stream: Any, kind: int, at: int, number: int) -> tuple[int, int
 
 
 @njit(cache=True, nogil=True, forceinline=True)
+def enter_impacts(stream: Any, at: int, count: int) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Return how the block at `at`, of so many documents, is dense, and where its impacts begin; for `read_impact`."""
+    kind = np.int64(stream[at] >> _KIND_SHIFT)
+    return kind, _impacts_at(kind, at, count)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
 def dense_impact(stream: Any, at: int, number: int) -> tuple[int, int]:  # pragma: no cover - compiled
     """Return the mask and the impact of the escaped posting of that number in the dense block at `at`."""
     kind = np.int64(stream[at] >> _KIND_SHIFT)
-    return _read_impact(stream, kind, _impacts_at(kind, at, popcount(dense_documents(stream, at))), number)
+    return read_impact(stream, kind, _impacts_at(kind, at, popcount(dense_documents(stream, at))), number)
 
 
 @njit(cache=True, nogil=True)
@@ -221,7 +230,7 @@ def dense_bytes(stream: Any, at: int, stop: int, last: int) -> int:  # pragma: n
         if stop - at != size:
             return np.int64(-1)
     for number in range(escaped):
-        mask, impact = _read_impact(stream, kind, begin, number)
+        mask, impact = read_impact(stream, kind, begin, number)
         if mask == 0 or mask >= 1 << 7 or impact == 0:
             return np.int64(-1)
     return count

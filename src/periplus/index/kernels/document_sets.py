@@ -17,7 +17,6 @@ from periplus.index.kernels.postings_reader import (
     block_bitset,
     get_postings,
     make_tiny_postings,
-    read_escaped,
 )
 from periplus.index.kernels.postings_scan import (
     LOOKUP_CODE,
@@ -30,12 +29,11 @@ from periplus.index.kernels.term_dictionary import (
     ENTRY_BEGIN,
     ENTRY_BITSET_ROW,
     ENTRY_ENCODING,
-    ENTRY_END,
     ENTRY_FREQUENCY,
     ENTRY_HEADERS,
     entry_of_row,
-    read_varint,
 )
+from periplus.index.sparse_postings.kernels import enter_sparse, read_sparse
 
 __all__ = [
     "build_bitsets",
@@ -109,14 +107,12 @@ def build_bitsets(stream: Any, bitset_terms: Any, blocks: int) -> Any:  # pragma
 
 
 @njit(cache=True, nogil=True)
-def _mark_sparse(stream: Any, at: int, end: int, sets: Any) -> None:  # pragma: no cover - compiled
-    """Add the documents of a sparse term, whose postings are those from `at` to `end`."""
+def _mark_sparse(stream: Any, at: int, width: int, frequency: int, sets: Any) -> None:  # pragma: no cover - compiled
+    """Add the documents of a sparse term, whose first posting is at `at`; see `enter_sparse`."""
     document = np.int64(-1)
-    while at < end:
-        step, at = read_varint(stream, at)
-        document += step >> 2
-        if step & 3 == ESCAPED:
-            _, _, at = read_escaped(stream, at)
+    for _ in range(frequency):
+        step, _, _, _, at = read_sparse(stream, at, width)
+        document += step
         sets[document // BLOCK] |= _ONE << np.uint64(document % BLOCK)
 
 
@@ -168,7 +164,9 @@ def mark_terms(postings: PostingsReader, entries: Any, sets: Any, most: int) -> 
             work += len(sets)
             continue
         if encoding == SPARSE:
-            _mark_sparse(postings.stream, entries[n, ENTRY_BEGIN], entries[n, ENTRY_END], sets)
+            begin, frequency = entries[n, ENTRY_BEGIN], entries[n, ENTRY_FREQUENCY]
+            at, width = enter_sparse(begin, frequency, postings.plain_impact, postings.is_packed)
+            _mark_sparse(postings.stream, at, width, frequency, sets)
         else:
             _mark_blocked(postings.stream, entries[n, ENTRY_BEGIN], entries[n, ENTRY_HEADERS], sets)
         work += entries[n, ENTRY_FREQUENCY]

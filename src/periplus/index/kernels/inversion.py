@@ -23,9 +23,9 @@ from periplus.index.kernels.postings_format import (
     group_count,
     posting_size,
     write_blocked,
-    write_sparse,
 )
 from periplus.index.position_lists.kernels import write_list, write_position_delta
+from periplus.index.sparse_postings.kernels import write_sparse
 
 __all__ = [
     "BLOCK",
@@ -288,7 +288,7 @@ def _build(
         at_position += collected.position[count]
         out.first_group[term], out.headers[term] = 0, 0
         if encoding == SPARSE:
-            at = write_sparse(collected, count, stream, at)
+            at = write_sparse(collected, count, -(-documents // BLOCK), stream, at)
         else:
             begin = at
             at, headers = write_blocked(collected, count, encoding, stream, at, groups, group)

@@ -95,7 +95,7 @@ def enter_list(data: Any, is_packed: int, at: int) -> tuple[int, int, int]:  # p
     """Read what the positions of an escaped posting in one field begin with.
 
     Parameters
-        data, is_packed: `positions` and `packs_positions` of a segment, apart, as references to all of its arrays
+        data, is_packed: `positions` and `is_packed` of a segment, apart, as references to all of its arrays
             would be counted otherwise
         at: where they begin
     Returns
@@ -202,13 +202,13 @@ def read_positions(lists: Any, at: int, code: int, mask: int, out: Any) -> int: 
     """Read the positions of a posting.
 
     Parameters
-        lists, at: the segment, of which `positions` and `packs_positions` are read, and where the positions begin
+        lists, at: the segment, of which `positions` and `is_packed` are read, and where the positions begin
         code, mask: of the posting
         out: int64 array for positions, each with its field in the upper bits; those beyond its length are left out
     Returns
         how many were read
     """
-    used, data, is_packed = 0, lists.positions, lists.packs_positions
+    used, data, is_packed = 0, lists.positions, lists.is_packed
     if code < ESCAPED:  # The usual posting: one to three times in the body.
         offset = np.int64(0)
         for _ in range(code + 1):

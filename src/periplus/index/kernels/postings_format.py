@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
-from periplus.index.kernels.term_dictionary import write_varint
 
 __all__ = [
     "BITSET",
@@ -38,8 +37,8 @@ __all__ = [
     "group_count",
     "group_shift",
     "posting_size",
+    "read_escaped",
     "write_blocked",
-    "write_sparse",
 ]
 
 BLOCK = 64
@@ -120,26 +119,6 @@ def bound_level(highest: int, low: int, high: int) -> int:  # pragma: no cover -
     return ((highest - low) * (BOUND_LEVELS - 1) + high - low - 1) // (high - low) if high > low else 0
 
 
-@njit(cache=True, nogil=True)
-def write_sparse(postings: TermPostings, count: int, out: Any, at: int) -> int:  # pragma: no cover - compiled
-    """Write the postings of a sparse term.
-
-    Parameters
-        postings, count: its postings, and how many there are
-        out, at: uint8 array, and where to write
-    Returns
-        the offset after the last byte
-    """
-    last = np.int64(-1)
-    for i in range(count):
-        document, code = np.int64(postings.document[i]), np.int64(postings.code[i])
-        at = write_varint(out, at, (document - last) << 2 | code)
-        last = document
-        if code == ESCAPED:
-            at = _write_escaped(postings, i, out, at)
-    return at
-
-
 @njit(cache=True, nogil=True, forceinline=True)
 def _write_escaped(postings: TermPostings, i: int, out: Any, at: int) -> int:  # pragma: no cover - compiled
     """Write what follows an escaped posting: its impact if it is in the body only, else 0, its mask and its impact."""
@@ -149,6 +128,22 @@ def _write_escaped(postings: TermPostings, i: int, out: Any, at: int) -> int:  #
         at += 2
     out[at] = postings.impact[i]
     return at + 1
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def read_escaped(stream: Any, at: int) -> tuple[int, int, int]:  # pragma: no cover - compiled
+    """Read what follows an escaped posting.
+
+    Parameters
+        stream: postings of the segment
+        at: the offset after the posting's first byte or number
+    Returns
+        its mask of fields, its impact, and the offset after them
+    """
+    impact = np.int64(stream[at])
+    if impact:
+        return np.int64(BODY_ONLY), impact, at + 1
+    return np.int64(stream[at + 1]), np.int64(stream[at + 2]), at + 3
 
 
 @njit(cache=True, nogil=True, forceinline=True)

@@ -87,7 +87,7 @@ def measure_tokens(
     Returns
         the number of the first term whose positions do not fill their range, -1 if there is none
     """
-    most, data, is_packed = _max_frequency(source), postings.positions, postings.packs_positions
+    most, data, is_packed = _max_frequency(source), postings.positions, postings.is_packed
     documents, codes = np.empty(most, np.int32), np.empty(most, np.uint8)
     masks, impacts = np.empty(most, np.uint8), np.empty(most, np.uint8)
     for term in range(source.first, source.last):
@@ -123,7 +123,7 @@ def count_tokens(
     postings: PostingsReader, source: MergeSource, counts: npt.NDArray[np.int64]
 ) -> None:  # pragma: no cover - compiled
     """Add the tokens of each new document to `counts`."""
-    most, data, is_packed = _max_frequency(source), postings.positions, postings.packs_positions
+    most, data, is_packed = _max_frequency(source), postings.positions, postings.is_packed
     documents, codes = np.empty(most, np.int32), np.empty(most, np.uint8)
     masks, impacts = np.empty(most, np.uint8), np.empty(most, np.uint8)
     for term in range(source.first, source.last):
@@ -163,7 +163,7 @@ def collect_tokens(
         cursors: by new document, where its next token goes; advanced
         terms, positions: the new term (counted from `base`) and the position of each token; filled
     """
-    most, data, is_packed = _max_frequency(source), postings.positions, postings.packs_positions
+    most, data, is_packed = _max_frequency(source), postings.positions, postings.is_packed
     documents, codes = np.empty(most, np.int32), np.empty(most, np.uint8)
     masks, impacts = np.empty(most, np.uint8), np.empty(most, np.uint8)
     for term in range(source.first, source.last):
@@ -207,7 +207,7 @@ def gather_tokens(
         cursors: by new term (counted from `base`), where its next token goes; advanced
         tokens: new document and position of each token; filled
     """
-    most, data, is_packed = _max_frequency(source), postings.positions, postings.packs_positions
+    most, data, is_packed = _max_frequency(source), postings.positions, postings.is_packed
     documents, codes = np.empty(most, np.int32), np.empty(most, np.uint8)
     masks, impacts = np.empty(most, np.uint8), np.empty(most, np.uint8)
     for term in range(source.first, source.last):

@@ -29,6 +29,7 @@ from periplus.index.kernels.postings_format import (
     SKIP_STEP,
     group_count,
     group_shift,
+    read_escaped,
 )
 from periplus.index.kernels.term_dictionary import TermEntry, TermTable, int64
 
@@ -82,8 +83,8 @@ class PostingsReader(NamedTuple):
     """By document: what its score is multiplied by, more than 0; empty where all are 1."""
     block_factor: npt.NDArray[np.float32] = np.zeros(0, np.float32)
     """The highest factor in each block; empty where all are 1."""
-    packs_positions: int = 1
-    """Whether positions of escaped postings are packed; up to format 3 they are written in bytes."""
+    is_packed: int = 1
+    """Whether sparse postings and positions of escaped ones are packed; up to format 3 they are written in bytes."""
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -119,22 +120,6 @@ def term_entry(terms: TermTable, term: int) -> TermEntry:  # pragma: no cover - 
         int64(terms.headers[term]),
         int64(terms.bitset_row[term]),
     )
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def read_escaped(stream: Any, at: int) -> tuple[int, int, int]:  # pragma: no cover - compiled
-    """Read what follows an escaped posting.
-
-    Parameters
-        stream: postings of the segment
-        at: the offset after the posting's first byte or number
-    Returns
-        its mask of fields, its impact, and the offset after them
-    """
-    impact = np.int64(stream[at])
-    if impact:
-        return np.int64(BODY_ONLY), impact, at + 1
-    return np.int64(stream[at + 1]), np.int64(stream[at + 2]), at + 3
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -243,7 +228,7 @@ def pass_blocks(
                 position = skip_position_deltas(positions, position, code + 1)
             else:
                 mask, _, at = read_escaped(stream, at)
-                position = skip_positions(positions, postings.packs_positions, position, ESCAPED, mask)
+                position = skip_positions(positions, postings.is_packed, position, ESCAPED, mask)
     return at, position
 
 
@@ -317,7 +302,7 @@ def pass_dense(
         if code == ESCAPED:
             mask, _ = dense_impact(stream, at, escaped)
             escaped += 1
-        position = skip_positions(positions, postings.packs_positions, position, code, mask)
+        position = skip_positions(positions, postings.is_packed, position, code, mask)
     return position
 
 
@@ -349,7 +334,7 @@ def seek_posting(
             mask, impact, after = read_escaped(stream, at + 1)
         if byte & 63 == offset:
             return impact, code, mask, position
-        position = skip_positions(postings.positions, postings.packs_positions, position, code, mask)
+        position = skip_positions(postings.positions, postings.is_packed, position, code, mask)
         at = after
     return -1, 0, 0, 0
 
@@ -362,7 +347,7 @@ def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def make_tiny_postings() -> PostingsReader:
     """Return the postings of a segment of one document with one term, with the array types of a segment: read-only."""
     return PostingsReader(
-        _read_only(np.array([4], np.uint8)),
+        _read_only(np.array([0], np.uint8)),
         _read_only(np.array([0], np.uint8)),
         _read_only(np.zeros((0, 3), np.uint32)),
         _read_only(np.ones(ESCAPED * BLOCK, np.uint8)),

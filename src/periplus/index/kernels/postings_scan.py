@@ -8,9 +8,16 @@ import numpy.typing as npt
 from periplus.accel import njit
 from periplus.accel.bit_ops import lowest_bit, popcount
 from periplus.accel.pointers import pin
-from periplus.index.dense_blocks.kernels import dense_codes, dense_documents, dense_impact, is_dense
+from periplus.index.dense_blocks.kernels import dense_codes, dense_documents, enter_impacts, is_dense, read_impact
 from periplus.index.kernels.positions import skip_positions
-from periplus.index.kernels.postings_format import BLOCK, BODY_ONLY, ESCAPED, LONG_BLOCK, SKIP_STEP, SPARSE
+from periplus.index.kernels.postings_format import (
+    BLOCK,
+    BODY_ONLY,
+    ESCAPED,
+    LONG_BLOCK,
+    SKIP_STEP,
+    SPARSE,
+)
 from periplus.index.kernels.postings_reader import (
     TINY_ENTRY,
     PostingsReader,
@@ -22,7 +29,8 @@ from periplus.index.kernels.postings_reader import (
     read_escaped,
     seek_posting,
 )
-from periplus.index.kernels.term_dictionary import ENTRY_FREQUENCY, TermEntry, entry_of_row, read_varint
+from periplus.index.kernels.term_dictionary import ENTRY_FREQUENCY, TermEntry, entry_of_row
+from periplus.index.sparse_postings.kernels import enter_sparse, read_sparse
 
 __all__ = [
     "LOOKUP_CODE",
@@ -43,12 +51,13 @@ LOOKUP_FIELDS, LOOKUP_IMPACT, LOOKUP_CODE, LOOKUP_POSITIONS = 0, 1, 2, 3
 _LOOKUP_COLUMNS = 4
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _read_dense(
     stream: Any, plain_impact: Any, at: int, block: int, n: int, documents: Any, codes: Any, masks: Any, impacts: Any
 ) -> int:  # pragma: no cover - compiled
     """Read the postings of a dense block; see `_read_block`."""
     left, escaped = dense_documents(stream, at), np.int64(0)
+    kind, begin = enter_impacts(stream, at, popcount(left))
     low, high = dense_codes(stream, at, popcount(left))
     first = n
     while left and n < len(documents):
@@ -58,7 +67,7 @@ def _read_dense(
         low >>= np.uint64(2)
         documents[n], codes[n], masks[n] = block * BLOCK + offset, code, BODY_ONLY
         if code == ESCAPED:
-            masks[n], impacts[n] = dense_impact(stream, at, escaped)
+            masks[n], impacts[n] = read_impact(stream, kind, begin, escaped)
             escaped += 1
         else:
             impacts[n] = plain_impact[(block * ESCAPED + code) * BLOCK + offset]
@@ -68,9 +77,10 @@ def _read_dense(
     return n
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _read_block(
-    postings: PostingsReader,
+    stream: Any,
+    plain_impact: Any,
     at: int,
     stop: int,
     block: int,
@@ -81,17 +91,17 @@ def _read_block(
     impacts: Any,
 ) -> int:  # pragma: no cover - compiled
     """Read the postings of one block into the arrays from index `n` on; return the index after the last."""
-    if is_dense(postings.stream, at, stop):
-        return _read_dense(postings.stream, postings.plain_impact, at, block, n, documents, codes, masks, impacts)
+    if is_dense(stream, at, stop):
+        return _read_dense(stream, plain_impact, at, block, n, documents, codes, masks, impacts)
     while at < stop and n < len(documents):
-        byte = np.int64(postings.stream[at])
+        byte = np.int64(stream[at])
         code, offset = byte >> 6, byte & 63
         documents[n], codes[n], masks[n] = block * BLOCK + offset, code, BODY_ONLY
         at += 1
         if code == ESCAPED:
-            masks[n], impacts[n], at = read_escaped(postings.stream, at)
+            masks[n], impacts[n], at = read_escaped(stream, at)
         else:
-            impacts[n] = postings.plain_impact[(block * ESCAPED + code) * BLOCK + offset]
+            impacts[n] = plain_impact[(block * ESCAPED + code) * BLOCK + offset]
         n += 1
     return n
 
@@ -109,37 +119,35 @@ def read_postings(
     Returns
         how many postings were read
     """
-    n, at, end = 0, entry.begin, entry.end
+    n, at, stream, plain_impact = 0, np.int64(entry.begin), postings.stream, postings.plain_impact
     if entry.encoding == SPARSE:
         document = np.int64(-1)
-        while at < end and n < len(documents):
-            step, at = read_varint(postings.stream, at)
-            document += step >> 2
-            code = step & 3
-            documents[n], codes[n], masks[n] = document, code, BODY_ONLY
-            if code == ESCAPED:
-                masks[n], impacts[n], at = read_escaped(postings.stream, at)
-            else:
-                impacts[n] = postings.plain_impact[(document // BLOCK * ESCAPED + code) * BLOCK + document % BLOCK]
-            n += 1
+        at, width = enter_sparse(entry.begin, entry.frequency, plain_impact, postings.is_packed)
+        for n in range(min(entry.frequency, len(documents))):
+            step, code, masks[n], impact, at = read_sparse(stream, at, width)
+            document += step
+            documents[n], codes[n], impacts[n] = document, code, impact
+            if code != ESCAPED:
+                impacts[n] = plain_impact[(document // BLOCK * ESCAPED + code) * BLOCK + document % BLOCK]
+        n = min(entry.frequency, len(documents))
     else:
         headers = at + 2
         lengths = headers + entry.headers
         at = lengths + (entry.headers + 3) // 4
         block = np.int64(-1)
         for header in range(entry.headers):
-            step = np.int64(postings.stream[headers + header]) & 15
+            step = np.int64(stream[headers + header]) & 15
             if step == SKIP_STEP:
                 block += SKIP_STEP
                 at += 1
                 continue
             block += step + 1
-            length = (np.int64(postings.stream[lengths + (header >> 2)]) >> (2 * (header & 3))) & 3
+            length = (np.int64(stream[lengths + (header >> 2)]) >> (2 * (header & 3))) & 3
             first = n
             if length == LONG_BLOCK:
-                length = np.int64(postings.stream[at]) + LONG_BLOCK
+                length = np.int64(stream[at]) + LONG_BLOCK
                 at += 1
-            n = _read_block(postings, at, at + length + 1, block, n, documents, codes, masks, impacts)
+            n = _read_block(stream, plain_impact, at, at + length + 1, block, n, documents, codes, masks, impacts)
             if length >= LONG_BLOCK and first < n:
                 codes[first] |= POSITIONS_SIZED
             at += length + 1
@@ -210,24 +218,21 @@ def _look_up_sparse(
     postings: PostingsReader, entry: TermEntry, documents: Any, found: Any
 ) -> None:  # pragma: no cover - compiled
     """Fill `found` for a sparse term: see `look_up_documents`."""
-    at, end, position = entry.begin, entry.end, entry.positions
-    document = np.int64(-1)
-    i = 0
-    while at < end and i < len(documents):
-        step, at = read_varint(postings.stream, at)
-        document += step >> 2
-        code, mask = step & 3, np.int64(BODY_ONLY)
-        impact = np.int64(0)
-        if code == ESCAPED:
-            mask, impact, at = read_escaped(postings.stream, at)
-        else:
+    position, document, i = entry.positions, np.int64(-1), 0
+    at, width = enter_sparse(entry.begin, entry.frequency, postings.plain_impact, postings.is_packed)
+    for _ in range(entry.frequency):
+        if i == len(documents):
+            break
+        step, code, mask, impact, at = read_sparse(postings.stream, at, width)
+        document += step
+        if code != ESCAPED:
             impact = np.int64(postings.plain_impact[(document // BLOCK * ESCAPED + code) * BLOCK + document % BLOCK])
         while i < len(documents) and documents[i] < document:
             i += 1
         if i < len(documents) and documents[i] == document:
             found[i, LOOKUP_FIELDS], found[i, LOOKUP_IMPACT] = mask, impact
             found[i, LOOKUP_CODE], found[i, LOOKUP_POSITIONS] = code, position
-        position = skip_positions(postings.positions, postings.packs_positions, position, code, mask)
+        position = skip_positions(postings.positions, postings.is_packed, position, code, mask)
 
 
 @njit(cache=True, nogil=True)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from periplus.accel import njit
 from periplus.accel.bit_ops import lowest_bit, popcount
 from periplus.accel.pointers import borrow
-from periplus.index.dense_blocks.kernels import dense_codes, dense_documents, dense_impact, is_dense
+from periplus.index.dense_blocks.kernels import dense_codes, dense_documents, enter_impacts, is_dense, read_impact
 from periplus.index.kernels.forward_index import DocumentTokens
 from periplus.index.kernels.inversion import FIELDS
 from periplus.index.kernels.positions import read_positions, skip_positions
@@ -53,16 +53,18 @@ def _gather_block(
     """
     stream, number, escaped = postings.stream, np.int64(0), np.int64(0)
     is_set, begin, left, low, high = is_dense(stream, at, stop), at, np.uint64(0), np.uint64(0), np.uint64(0)
+    kind, impacts_at = np.int64(0), np.int64(0)
     if is_set:
         left = dense_documents(stream, at)
         low, high = dense_codes(stream, at, popcount(left))
+        kind, impacts_at = enter_impacts(stream, at, popcount(left))
     while at < stop:
         if is_set:
             code = np.int64(((low if number < BLOCK // 2 else high) >> np.uint64(2 * (number & 31))) & np.uint64(3))
             offset, mask, number = lowest_bit(left), np.int64(BODY_ONLY), number + 1
             left &= left - np.uint64(1)
             if code == ESCAPED:
-                mask, _ = dense_impact(stream, begin, escaped)
+                mask, _ = read_impact(stream, kind, impacts_at, escaped)
                 escaped += 1
             at = begin if left else stop
         else:
@@ -72,7 +74,7 @@ def _gather_block(
             if code == ESCAPED:
                 mask, _, at = read_escaped(stream, at)
         size = read_positions(postings, position, code, mask, room)
-        position = skip_positions(postings.positions, postings.packs_positions, position, code, mask)
+        position = skip_positions(postings.positions, postings.is_packed, position, code, mask)
         if used + size > len(keys):
             return -1, position
         document = (prefix + offset) << (_POSITION_BITS + _TERM_BITS)

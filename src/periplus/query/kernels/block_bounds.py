@@ -10,7 +10,6 @@ from periplus.index.kernels.positions import skip_positions
 from periplus.index.kernels.postings_format import (
     BITSET,
     BLOCK,
-    BODY_ONLY,
     BOUND_LEVELS,
     ESCAPED,
     LONG_BLOCK,
@@ -19,7 +18,7 @@ from periplus.index.kernels.postings_format import (
     group_count,
     group_shift,
 )
-from periplus.index.kernels.postings_reader import GROUP_BLOCK, PostingsReader, block_bitset, block_span, read_escaped
+from periplus.index.kernels.postings_reader import GROUP_BLOCK, PostingsReader, block_bitset, block_span
 from periplus.index.kernels.term_dictionary import (
     ENTRY_BEGIN,
     ENTRY_BITSET_ROW,
@@ -28,8 +27,8 @@ from periplus.index.kernels.term_dictionary import (
     ENTRY_FREQUENCY,
     ENTRY_HEADERS,
     ENTRY_POSITIONS,
-    read_varint,
 )
+from periplus.index.sparse_postings.kernels import enter_sparse, read_sparse
 from periplus.query.kernels.first_blocks import count_headers
 from periplus.query.kernels.plan import LEAF_DOCUMENTS, QUOTE, Plan, Scratch, place_of_leaf
 
@@ -59,17 +58,15 @@ def unpack_sparse(
 ) -> None:  # pragma: no cover - compiled
     """Unpack a sparse term's postings."""
     stream, row = lists.stream, len(scratch.entry) + leaf
-    at, position = plan.place[leaf, ENTRY_BEGIN], plan.place[leaf, ENTRY_POSITIONS]
+    frequency, position = plan.place[leaf, ENTRY_FREQUENCY], plan.place[leaf, ENTRY_POSITIONS]
+    at, width = enter_sparse(plan.place[leaf, ENTRY_BEGIN], frequency, lists.plain_impact, lists.is_packed)
     phrases = len(plan.phrases) > 0
-    positions, is_packed = lists.positions, lists.packs_positions
+    positions, is_packed = lists.positions, lists.is_packed
     document = np.int64(-1)
-    for n in range(plan.place[leaf, ENTRY_FREQUENCY]):
-        step, at = read_varint(stream, at)
-        document += step >> 2
-        code, mask = step & 3, np.int64(BODY_ONLY)
-        if code == ESCAPED:
-            mask, impact, at = read_escaped(stream, at)
-        else:
+    for n in range(frequency):
+        step, code, mask, impact, at = read_sparse(stream, at, width)
+        document += step
+        if code != ESCAPED:
             impact = np.int64(lists.plain_impact[((document >> 6) * ESCAPED + code) * BLOCK + (document & (BLOCK - 1))])
         scratch.sparse[leaf, n] = document << 24 | mask << 16 | impact << 8 | code
         if phrases:

@@ -71,7 +71,7 @@ def _find_posting(
     if at >= _DENSE:
         begin, first = at % _DENSE, at // _DENSE - 1
         _, code, mask, number = find_dense(lists.stream, begin, offset)
-        position = pass_dense(lists.stream, lists.positions, lists.packs_positions, begin, first, number, position)
+        position = pass_dense(lists.stream, lists.positions, lists.is_packed, begin, first, number, position)
         scratch.spots[leaf, 2], scratch.spots[leaf, 3] = begin + (number + 1) * _DENSE, position
         return position, code, mask
     at, position = seek_document(lists, at, position, offset)

@@ -34,13 +34,13 @@ class _PostingBytes(NamedTuple):
 
     stream: npt.NDArray[np.uint8]
     positions: npt.NDArray[np.uint8]
-    packs_positions: int
+    is_packed: int
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _posting_bytes(lists: PostingsReader) -> _PostingBytes:  # pragma: no cover - compiled
     """Return those of a segment."""
-    return _PostingBytes(lists.stream, lists.positions, lists.packs_positions)
+    return _PostingBytes(lists.stream, lists.positions, lists.is_packed)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -99,7 +99,7 @@ def _pass_postings(
         plain = lowest_bit(escaped) >> 3
         position = skip_deltas(lists.positions, position, count + _positions_of(_first_bytes(word, plain), plain))
         mask, _, at = read_escaped(lists.stream, at + plain + 1)
-        position = skip_positions(lists.positions, lists.packs_positions, position, ESCAPED, mask)
+        position = skip_positions(lists.positions, lists.is_packed, position, ESCAPED, mask)
         count = 0
     return skip_deltas(lists.positions, position, count)
 
@@ -200,7 +200,7 @@ def seek_document(
         if (here >> np.uint64(8 * plain)) & _HIGH & np.uint64(255):
             break
         mask, _, at = read_escaped(lists.stream, at + 1)
-        position = skip_positions(lists.positions, lists.packs_positions, position, ESCAPED, mask)
+        position = skip_positions(lists.positions, lists.is_packed, position, ESCAPED, mask)
     return at, position
 
 

@@ -8,7 +8,8 @@ from periplus.accel import njit
 from periplus.index.dense_blocks.kernels import find_dense, is_dense
 from periplus.index.kernels.postings_format import BITSET, BLOCK, BODY_ONLY, ESCAPED, SPARSE
 from periplus.index.kernels.postings_reader import PostingsReader, block_span, find_block_header, read_escaped
-from periplus.index.kernels.term_dictionary import TermEntry, read_varint
+from periplus.index.kernels.term_dictionary import TermEntry
+from periplus.index.sparse_postings.kernels import enter_sparse, read_sparse
 
 __all__ = ["look_up_fields"]
 
@@ -33,13 +34,13 @@ def _look_up_sparse(
     postings: PostingsReader, entry: TermEntry, documents: Any, excluded: Any, fields: Any
 ) -> None:  # pragma: no cover - compiled
     """Do what `look_up_fields` does for a sparse term."""
-    at, end, document, i = entry.begin, entry.end, np.int64(-1), 0
-    while at < end and i < len(documents):
-        step, at = read_varint(postings.stream, at)
-        document += step >> 2
-        mask = np.int64(BODY_ONLY)
-        if step & 3 == ESCAPED:
-            mask, _, at = read_escaped(postings.stream, at)
+    document, i = np.int64(-1), 0
+    at, width = enter_sparse(entry.begin, entry.frequency, postings.plain_impact, postings.is_packed)
+    for _ in range(entry.frequency):
+        if i == len(documents):
+            break
+        step, _, mask, _, at = read_sparse(postings.stream, at, width)
+        document += step
         while i < len(documents) and documents[i] < document:
             i += 1
         if i < len(documents) and documents[i] == document and not excluded[i]:

@@ -119,7 +119,7 @@ def verify_postings(postings: PostingsReader, terms: TermTable, documents: int) 
                 last, highest = found[n], max(highest, np.int64(impacts[n]))
                 members |= np.uint64(1) << np.uint64(found[n] % BLOCK)
                 position = skip_positions(
-                    postings.positions, postings.packs_positions, position, codes[n] & ESCAPED, np.int64(masks[n])
+                    postings.positions, postings.is_packed, position, codes[n] & ESCAPED, np.int64(masks[n])
                 )
                 n += 1
             if entry.encoding != SPARSE:

@@ -26,6 +26,7 @@ from periplus.index.kernels.postings_format import (
 from periplus.index.kernels.postings_reader import TINY_ENTRY, make_tiny_postings, term_entry
 from periplus.index.kernels.term_dictionary import TermEntry, TermTable, read_bounded_varint
 from periplus.index.kernels.term_packing import make_tiny_terms
+from periplus.index.sparse_postings.kernels import is_valid_sparse
 
 __all__ = ["SegmentArrays", "is_valid_term", "mark_valid", "validate_terms"]
 
@@ -44,6 +45,8 @@ class SegmentArrays(NamedTuple):
     """Of each term encoded as a bitset: where its postings begin, and how many headers it has."""
     documents: int
     """How many the segment has."""
+    is_packed: int
+    """Whether sparse postings are written in bits."""
     validated: npt.NDArray[np.uint8]
     """A bit for each byte of the dictionary's pages, set for the first byte of a term that was found valid."""
 
@@ -62,7 +65,7 @@ def _skip_escaped(stream: Any, at: int, end: int) -> int:  # pragma: no cover - 
 
 @njit(cache=True, nogil=True)
 def _is_valid_sparse(stream: Any, entry: TermEntry, documents: int) -> bool:  # pragma: no cover - compiled
-    """Return whether the postings of a sparse term fill their range, and their documents ascend and exist."""
+    """Return whether the postings of a sparse term, up to format 3, fill their range, and their documents exist."""
     at, document = entry.begin, np.int64(-1)
     for _ in range(entry.frequency):
         value, at = read_bounded_varint(stream, at, entry.end)
@@ -161,6 +164,8 @@ def is_valid_term(arrays: SegmentArrays, entry: TermEntry) -> bool:  # pragma: n
         return False
     if entry.positions < 0 or entry.positions > arrays.position_bytes:
         return False
+    if entry.encoding == SPARSE and arrays.is_packed:
+        return is_valid_sparse(arrays.stream, entry.begin, entry.end, entry.frequency, documents)
     if entry.encoding == SPARSE:
         return _is_valid_sparse(arrays.stream, entry, documents)
     if entry.headers < 1 or entry.headers > size or entry.first_group < 0 or entry.first_group > len(arrays.groups):
@@ -218,6 +223,6 @@ def warm() -> None:
     """Compile this module's kernels for the types that production uses: segments are mapped read-only."""
     tiny, wide = make_tiny_postings(), np.zeros((0, 2), np.int64)
     wide.flags.writeable = False
-    arrays = SegmentArrays(tiny.stream, 1, tiny.groups, wide, 1, np.zeros(1, np.uint8))
+    arrays = SegmentArrays(tiny.stream, 1, tiny.groups, wide, 1, 1, np.zeros(1, np.uint8))
     is_valid_term(arrays, TINY_ENTRY)
     validate_terms(arrays, make_tiny_terms())
