@@ -13,10 +13,10 @@ from periplus.accel import compile_cache, is_compiled, warm_up
 PROBE = """
 import tempfile, pathlib
 from numba.core.dispatcher import Dispatcher
-from periplus.index.kernels import inversion, postings_reader
+from periplus.index.kernels import inversion, postings_scan
 from periplus.query.kernels import match
 from periplus.text.kernels import tokenizer
-MODULES = (tokenizer, inversion, postings_reader, match)
+MODULES = (tokenizer, inversion, postings_scan, match)
 def signatures():
     return {f"{m.__name__}.{n}": len(v.signatures)
             for m in MODULES for n in m.__all__ for v in [vars(m)[n]]
