@@ -204,7 +204,7 @@ def seek_document(
     return at, position
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def pass_dense(
     stream: Any, positions: Any, is_packed: int, at: int, first: int, number: int, position: int
 ) -> int:  # pragma: no cover - compiled
