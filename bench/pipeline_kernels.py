@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
+from periplus.index.dense_blocks.kernels import find_dense, is_dense
 from periplus.index.kernels.positions import read_positions
 from periplus.index.kernels.postings_format import BLOCK, ESCAPED, SPARSE
 from periplus.index.kernels.postings_reader import (
@@ -57,6 +58,11 @@ def _impact_in(postings: Any, entry: Any, document: int) -> int:  # pragma: no c
     if header < 0:
         return np.int64(-1)
     at, stop = block_span(postings, entry, header)
+    if is_dense(postings.stream, at, stop):
+        impact, code, _, _ = find_dense(postings.stream, at, offset)
+        if impact < 0 or code == ESCAPED:
+            return np.int64(impact)
+        return np.int64(postings.plain_impact[(block * ESCAPED + code) * BLOCK + offset])
     while at < stop:
         byte = np.int64(postings.stream[at])
         at += 1
