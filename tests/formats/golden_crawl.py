@@ -217,8 +217,9 @@ def _frontier_fields(snapshot: FrontierSnapshot) -> Any:
 
 def _without_regions(state: dict[str, Any]) -> dict[str, Any]:
     """Return a snapshot as editions had it before regions were learned and cuts counted, unless there are any."""
-    if not any(state["regions"]["title_names"]):
-        del state["regions"]["title_names"]
+    for name in ("title_names", "second_hand"):  # of version 5 and 6
+        if not any(state["regions"][name]):
+            del state["regions"][name]
     learned = {name: value for name, value in state.items() if name != "regions" or value["regions"]}
     return {name: value for name, value in learned.items() if name not in ("cuts", "errors_of_host") or value}
 

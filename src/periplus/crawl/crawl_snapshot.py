@@ -39,9 +39,9 @@ __all__ = [
 
 _PREFIX: Final = struct.Struct("<8sIQ")
 _MAGIC: Final = b"PERICRAW"
-_VERSION: Final = 5
-"""Version 2: hosts of the frontier have a state; 3: regions; 4: counts of what limits have cut; 5: names in titles. All
-are read."""
+_VERSION: Final = 6
+"""Version 2: hosts of the frontier have a state; 3: regions; 4: counts of what limits have cut; 5: names in titles; 6:
+URLs at second hand. All are read."""
 
 
 class Totals(msgspec.Struct):
