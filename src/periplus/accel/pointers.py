@@ -11,7 +11,9 @@ keeps the tuple alive meanwhile: `PinnedArrays` refers to both.
 
 `borrow` does the same inside compiled code: it turns one array into the pointer to its first element, for kernels of
 many small functions. A borrowed pointer has no length; the kernel that borrows it checks the bounds. Without compiling,
-a borrowed array is the array itself.
+a borrowed array is the array itself. Compiled code releases an array after the last statement that uses it, and a
+pointer is no use: a kernel that borrows an array which it has made itself passes it to `keep` behind the last use of
+the pointer.
 """
 
 import struct
@@ -22,7 +24,7 @@ import numpy.typing as npt
 from numba import carray, config, njit, types
 from numba.extending import intrinsic
 
-__all__ = ["FIELD_WIDTH", "PinnedArrays", "array_1d", "array_2d", "borrow", "pin", "scalar"]
+__all__ = ["FIELD_WIDTH", "PinnedArrays", "array_1d", "array_2d", "borrow", "keep", "pin", "scalar"]
 
 FIELD_WIDTH = 3
 """Entries of the address array for each field of a tuple: address, rows, columns; for a number, the number itself."""
@@ -106,4 +108,14 @@ def _borrow(typing: Any, array: Any) -> Any:
     return types.CPointer(array.dtype)(array), generate
 
 
+def _keep(typing: Any, arrays: Any) -> Any:
+    """Do nothing with a tuple of arrays, which live until here."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return context.get_dummy_value()
+
+    return types.void(arrays), generate
+
+
+keep = (lambda arrays: None) if config.DISABLE_JIT else intrinsic(_keep)
 borrow = (lambda array: array) if config.DISABLE_JIT else intrinsic(_borrow)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from periplus.accel import njit
-from periplus.accel.pointers import borrow
+from periplus.accel.pointers import borrow, keep
 from periplus.parse.kernels.html_tokenizer import find_byte
 from periplus.text.kernels.simhash import SHINGLE, mix
 
@@ -126,7 +126,9 @@ def _simhash(data: Any, size: int, text: Any, words: Any, shingles: Any) -> Any:
 def _simhash_ascii(data: Any, size: int) -> Any:
     text = np.empty(size + _SHORT, np.uint8)
     words, shingles = np.empty(size // 2 + 1, np.uint64), np.empty(size // 2 + 1, np.uint64)
-    return _simhash(borrow(data), size, borrow(text), borrow(words), borrow(shingles))
+    result = _simhash(borrow(data), size, borrow(text), borrow(words), borrow(shingles))
+    keep((text, words, shingles))
+    return result
 
 
 @njit(cache=True, nogil=True)
@@ -150,9 +152,12 @@ def hash_content(data: Any, spans: Any, shortest: int, paragraph: int, length: i
     kept = _select_lines(borrow(joined), size, paragraph, borrow(lines))
     if kept >= max(shortest, size // 2):
         joined, lines, size = lines, joined, kept
-    if size <= 3 * length:
-        return _simhash_ascii(joined, size)
-    return _simhash_ascii(lines, _sample(borrow(joined), size, length, borrow(lines)))
+    if size > 3 * length:
+        size = _sample(borrow(joined), size, length, borrow(lines))
+        joined, lines = lines, joined
+    result = _simhash_ascii(joined, size)
+    keep((joined, lines))
+    return result
 
 
 def warm() -> None:

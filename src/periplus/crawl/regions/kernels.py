@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
-from periplus.accel.pointers import borrow
+from periplus.accel.pointers import borrow, keep
 from periplus.parse.kernels.html_tokenizer import find_byte
 
 __all__ = [
@@ -212,7 +212,7 @@ def observe(data: Any, own_words: Any, limit: Any, table: Any, counts: Any) -> A
     for other in own_words:
         own_bits |= np.uint64(1) << (other & np.uint64(63))
     # Borrowed, as arrays passed to a function have their references counted, which takes as long as a shingle.
-    return _observe(
+    mark = _observe(
         borrow(data),
         len(data),
         borrow(text),
@@ -225,6 +225,8 @@ def observe(data: Any, own_words: Any, limit: Any, table: Any, counts: Any) -> A
         borrow(words),
         borrow(shingles),
     )
+    keep((text, words, shingles))
+    return mark
 
 
 @njit(cache=True, nogil=True)
@@ -279,6 +281,7 @@ def rehash(shingles: Any, limit: Any, table: Any, counts: Any) -> None:
     """
     block = np.empty(_BLOCK, np.uint64)
     _rehash(borrow(shingles), len(shingles), limit, borrow(table), len(table), borrow(counts), borrow(block))
+    keep((block,))
 
 
 @njit(cache=True, nogil=True)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 from periplus.accel.bit_ops import popcount
-from periplus.accel.pointers import borrow
+from periplus.accel.pointers import borrow, keep
 
 __all__ = ["DIMENSIONS", "ModelArrays", "score_texts", "sum_words", "word_hash"]
 
@@ -311,8 +311,7 @@ def score_texts(
         for i in range(DIMENSIONS):
             total[i] /= np.float32(count)
         _walk_tree(model.output, model.left, model.right, sums, products, reach, scores[text])
-    # What is borrowed lives until its last use.
-    scratch[0] = row_scratch[0] = cached_keys[0] = cached_sums[0] = cached_counts[0] = 0
+    keep((scratch, row_scratch, sums, cached_keys, cached_sums, cached_counts))
 
 
 def warm() -> None:

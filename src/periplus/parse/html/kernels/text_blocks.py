@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
-from periplus.accel.pointers import borrow
+from periplus.accel.pointers import borrow, keep
 from periplus.accel.simd import LANES, count_byte, count_visible
 from periplus.parse.html.kernels.tag_names import (
     AMBIGUOUS,
@@ -259,6 +259,7 @@ def scan_rows(data: Any, tables: TagTables, max_blocks: int) -> Any:
         borrow(rows),
         borrow(parent),
     )
+    keep((rows, parent, open_tags, lacks_end, container_of, bits))
     return rows.reshape(-1, _WIDTH)[:count], parent[:containers]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
-from periplus.accel.pointers import borrow
+from periplus.accel.pointers import borrow, keep
 from periplus.parse.kernels.html_tokenizer import find_byte
 
 __all__ = ["hash_words", "may_be_stuffed", "survey_words"]
@@ -102,7 +102,7 @@ def _survey_text(data: Any, listed: Any, is_listed: Any, long_word: int) -> Any:
     text[len(data) :] = 0
     _fold(borrow(data), len(data), borrow(text))
     # Borrowed, as what depends on the lengths of arrays is computed for each word otherwise.
-    return _survey(
+    surveyed = _survey(
         borrow(text),
         len(data),
         borrow(blocks),
@@ -115,6 +115,8 @@ def _survey_text(data: Any, listed: Any, is_listed: Any, long_word: int) -> Any:
         borrow(times),
         np.uint64(room - 1),
     )
+    keep((text, blocks, values, slots, times))
+    return surveyed
 
 
 def survey_words(data: bytes, listed: npt.NDArray[np.uint64], long_word: int) -> tuple[int, int, bool]:
@@ -142,7 +144,9 @@ def _hash(data: Any) -> Any:
     blocks = np.zeros((len(data) + _MARGIN) // 8, np.uint64)
     text = blocks.view(np.uint8)
     _fold(borrow(data), len(data), borrow(text))
-    return _hash_word(borrow(blocks), 0, len(data))
+    value = _hash_word(borrow(blocks), 0, len(data))
+    keep((text, blocks))
+    return value
 
 
 def hash_words(words: list[bytes]) -> npt.NDArray[np.uint64]:
@@ -276,12 +280,13 @@ def _may_be_stuffed(
         borrow(is_long),
     )
     if count < words:
+        keep((values, is_long))
         return count < 0
     room = 64
     while room < 2 * count:
         room *= 2
     slots, times = np.empty(room, np.uint64), np.zeros(room, np.int32)
-    return not _is_varied(
+    is_varied = _is_varied(
         borrow(values),
         borrow(is_long),
         count,
@@ -292,6 +297,8 @@ def _may_be_stuffed(
         borrow(times),
         np.uint64(room - 1),
     )
+    keep((values, is_long, slots, times))
+    return not is_varied
 
 
 def may_be_stuffed(text: bytes, limits: tuple[int, int, int, float, float, float, int]) -> bool:
