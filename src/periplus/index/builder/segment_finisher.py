@@ -42,6 +42,8 @@ from periplus.settings import IndexSettings
 
 __all__ = ["finish_segment", "write_segment"]
 
+_SORT_SHARE: Final = 15
+"""Sixteenths of the memory of a build that sorting takes: the system rounds what it asks for up to large pages."""
 _BYTES_PER_TOKEN: Final = 12
 """Memory for each token of the terms that are inverted at a time: 8 for sorting, 3 for their postings."""
 _COLUMN_ORDER: Final = (*segment_writer.COLUMN_TYPES, "quality", "block_static", "length")
@@ -184,7 +186,7 @@ def _write_postings(
 
 def _tokens_at_once(builder: SegmentBuilder) -> int:
     """Return how many tokens may be sorted at a time, besides what each document takes."""
-    memory = builder.settings.memory_mb * 1_000_000
+    memory = builder.settings.memory_mb * 1_000_000 * _SORT_SHARE // 16
     return max(memory // 8, memory - builder.documents * BYTES_PER_DOCUMENT) // _BYTES_PER_TOKEN
 
 
