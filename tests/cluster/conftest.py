@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ray_test_cluster import RayTestCluster
+from local_ray import RayTestCluster
 
 from periplus.settings import ClusterSettings, Settings, StorageSettings
 

@@ -5,7 +5,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from ray_test_cluster import RayTestCluster
+from local_ray import RayTestCluster
 
 from conditions import wait_until
 from periplus.cluster.control.coordinator_actor import ClusterClient

@@ -3,6 +3,7 @@
 `selectors` makes some objects for each descriptor and event; a crawl has two changes and an event for each page.
 """
 
+import contextlib
 import select
 import selectors
 from typing import Final, Protocol
@@ -42,10 +43,8 @@ class _Epoll:
             self._epoll.modify(descriptor, self._masks[events])
 
     def remove(self, descriptor: int) -> None:
-        try:
+        with contextlib.suppress(OSError, ValueError):  # it was closed, or never waited for
             self._epoll.unregister(descriptor)
-        except (OSError, ValueError):
-            pass  # it was closed, or never waited for
 
     def wait(self, seconds: float) -> list[tuple[int, int]]:
         # Errors and hang-ups are both, so that whoever reads or writes sees them.
@@ -67,10 +66,8 @@ class _Selector:
         self._selector.register(descriptor, events)
 
     def remove(self, descriptor: int) -> None:
-        try:
+        with contextlib.suppress(KeyError, ValueError, OSError):  # it was closed, or never waited for
             self._selector.unregister(descriptor)
-        except (KeyError, ValueError, OSError):
-            pass  # it was closed, or never waited for
 
     def wait(self, seconds: float) -> list[tuple[int, int]]:
         return [(key.fd, events) for key, events in self._selector.select(seconds)]

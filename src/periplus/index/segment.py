@@ -44,7 +44,7 @@ _READ_BY_PARTS: Final = ("documents", "text")
 _DEFAULTS: Final = {"analysis": np.zeros(1, np.uint8)}
 """Columns that segments of earlier versions lack, and the value that they stand for."""
 _READ_AHEAD: Final = 8
-"""Bytes behind the postings that kernels may read: a word of eight, of which the first is used."""
+"""Bytes behind the postings that kernels may read: words of eight are loaded where fewer bytes are used."""
 _MAX_PHRASES: Final = 1_024
 """Phrases whose documents are kept for further queries."""
 _MAX_PHRASE_DOCUMENTS: Final = 1 << 16

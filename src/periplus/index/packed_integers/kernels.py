@@ -20,6 +20,7 @@ __all__ = [
     "bit_width",
     "pack_fixed",
     "pack_integers",
+    "put_bits",
     "read_fixed",
     "unpack_integers",
 ]
@@ -31,6 +32,30 @@ MAX_WIDTH = 56
 MAX_PACKED_BLOCK = 1 + 8 + PACKED_BLOCK * MAX_WIDTH // 8
 """Most bytes of a block."""
 _WORD = 8
+_BYTE_BITS = 8
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def put_bits(
+    word: Any, filled: int, value: Any, bits: int, out: Any, at: int
+) -> tuple[Any, int, int]:  # pragma: no cover
+    """Write bits behind others, low bits of a byte first.
+
+    Parameters
+        word, filled: uint64 with the bits that no byte has yet, and how many these are, fewer than eight
+        value, bits: what is written, and how many bits it takes, at most MAX_WIDTH
+        out, at: uint8 array, and where its next byte is
+    Returns
+        `word`, `filled` and `at` for what follows; if `filled` is not 0 at the end, `word` is the last byte
+    """
+    word |= np.uint64(value) << np.uint64(filled)
+    filled += bits
+    while filled >= _BYTE_BITS:
+        out[at] = np.uint8(word & np.uint64(255))
+        word >>= np.uint64(_BYTE_BITS)
+        filled -= _BYTE_BITS
+        at += 1
+    return word, filled, at
 
 
 @njit(cache=True, nogil=True)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 from periplus.index.kernels.term_dictionary import write_varint
+from periplus.index.packed_integers.kernels import put_bits
 
 __all__ = [
     "COUNT_SHIFT",
@@ -38,7 +39,6 @@ WIDTH_MASK = 15
 """The lower half is the bits of each; if all are set, that number follows."""
 MAX_POSITION_BITS = 32
 """More bits than any position has."""
-_BYTE_BITS = 8
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -90,14 +90,8 @@ def write_list(
     word, filled, before = np.uint64(0), np.int64(0), np.int64(-1)
     for i in range(begin, end):
         offset = np.int64(positions[i] & offset_bits)
-        word |= np.uint64(offset - before - 1) << np.uint64(filled)
+        word, filled, at = put_bits(word, filled, offset - before - 1, width, out, at)
         before = offset
-        filled += width
-        while filled >= _BYTE_BITS:
-            out[at] = np.uint8(word & np.uint64(255))
-            word >>= np.uint64(_BYTE_BITS)
-            filled -= _BYTE_BITS
-            at += 1
     if filled:
         out[at] = np.uint8(word)
         at += 1

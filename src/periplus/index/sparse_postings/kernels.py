@@ -11,6 +11,7 @@ from periplus.accel import njit
 from periplus.accel.bit_ops import load_uint64, lowest_bit
 from periplus.index.kernels.postings_format import BLOCK, BODY_ONLY, ESCAPED, TermPostings, read_escaped
 from periplus.index.kernels.term_dictionary import read_varint
+from periplus.index.packed_integers.kernels import put_bits
 
 __all__ = ["IN_BYTES", "enter_sparse", "is_valid_sparse", "read_sparse", "write_sparse"]
 
@@ -24,7 +25,6 @@ _LONG_GAP = 16
 _GAP_BITS = 32
 _CODE_BITS = 2
 _ONE = np.uint64(1)
-_BYTE_BITS = 8
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -34,19 +34,6 @@ def _gap_width(frequency: int, blocks: int) -> int:  # pragma: no cover - compil
     while width < _MAX_WIDTH and (frequency << (width + 1)) <= _MEAN_SHARE * blocks:
         width += 1
     return width
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _put(word: Any, filled: int, value: Any, bits: int, out: Any, at: int) -> tuple[Any, int, int]:  # pragma: no cover
-    """Write so many bits behind the `filled` ones of a word, whole bytes of which go to `out`."""
-    word |= np.uint64(value) << np.uint64(filled)
-    filled += bits
-    while filled >= _BYTE_BITS:
-        out[at] = np.uint8(word & np.uint64(255))
-        word >>= np.uint64(_BYTE_BITS)
-        filled -= _BYTE_BITS
-        at += 1
-    return word, filled, at
 
 
 @njit(cache=True, nogil=True)
@@ -67,9 +54,9 @@ def write_sparse(postings: TermPostings, count: int, blocks: int, out: Any, at: 
         ones = gap >> width
         if ones < _LONG_GAP:
             value = ((1 << ones) - 1) | (gap & ((1 << width) - 1)) << (ones + 1)
-            word, filled, at = _put(word, filled, value, ones + 1 + width, out, at)
+            word, filled, at = put_bits(word, filled, value, ones + 1 + width, out, at)
         else:
-            word, filled, at = _put(
+            word, filled, at = put_bits(
                 word, filled, (1 << _LONG_GAP) - 1 | gap << _LONG_GAP, _LONG_GAP + _GAP_BITS, out, at
             )
         value, bits = code, np.int64(_CODE_BITS)
@@ -80,7 +67,7 @@ def write_sparse(postings: TermPostings, count: int, blocks: int, out: Any, at: 
                 escaped = 1 | np.int64(postings.mask[i]) << 1 | np.int64(postings.impact[i]) << 8
             value |= escaped << _CODE_BITS
             bits += 9 + 7 * is_masked
-        word, filled, at = _put(word, filled, value, bits, out, at)
+        word, filled, at = put_bits(word, filled, value, bits, out, at)
     if filled:
         out[at] = np.uint8(word)
         at += 1
