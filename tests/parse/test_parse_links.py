@@ -7,10 +7,9 @@ from periplus.parse import link_collector, text_cleanup
 from periplus.parse.html.flat_page import RowKind, parse_flat_page
 from periplus.parse.html.structured_data import StructuredData
 from periplus.parse.link_collector import LinkCollector, resolve_all, resolve_url
-from periplus.parse.link_survey import LinkSurvey, survey_links, urls_of
+from periplus.parse.link_survey import KnownUrls, LinkSurvey, count_origins, survey_links, urls_of
 from periplus.parse.reference_cache import ReferenceCache, folder_of, origin_of
 from periplus.parse.text_cleanup import one_line, one_line_each
-from periplus.parse.url_memo import UrlMemo
 from periplus.records import Link
 
 BASE = "https://a.example/dir/page"
@@ -70,21 +69,23 @@ def test_texts_are_cleaned_at_once_as_one_by_one(texts):
 
 
 def test_what_is_remembered_of_urls_is_bounded():
-    asked: list[str] = []
-    memo = UrlMemo(lambda url: asked.append(url) or len(url), max_urls=3)
-    assert memo.values(["a", "bb", "a"]) == [1, 2, 1]
-    assert memo.values(["a", "bb"]) == [1, 2]
-    assert asked == ["a", "bb", "a"]
+    known = KnownUrls(max_urls=3)
     for number in range(20):
-        assert memo.values([f"u{number}", "x" * 300]) == [len(f"u{number}"), 300]
-        assert len(memo) <= 3
+        urls = [f"https://a.example/{number}", f"https://a.example/{number}.ogg", "https://a.example/" + "x" * 300]
+        for _ in range(2):
+            assert known.survey(urls) == LinkSurvey(media=True, descriptions=False)
+            assert known.survey(urls[::2]) == LinkSurvey(media=False, descriptions=False)
+        assert len(known) <= 3
 
 
 def test_links_are_surveyed_by_their_urls():
     links = tuple(map(Link, ["https://a.example/x.ogg", "https://a.example/p", "https://b.example/openapi.json?v=2"]))
-    assert survey_links(links) == survey_links(links) == LinkSurvey(media=True, descriptions=True, origins=2)
-    assert survey_links(links[1:2]) == LinkSurvey(media=False, descriptions=False, origins=1)
-    assert survey_links(()) == LinkSurvey(media=False, descriptions=False, origins=0)
+    assert survey_links(links) == survey_links(links) == LinkSurvey(media=True, descriptions=True)
+    assert survey_links(links[:2]) == survey_links((*links[:2],)) == LinkSurvey(media=True, descriptions=False)
+    assert survey_links(links[1:]) == LinkSurvey(media=False, descriptions=True)
+    assert survey_links(links[1:2]) == LinkSurvey(media=False, descriptions=False)
+    assert survey_links(()) == LinkSurvey(media=False, descriptions=False)
+    assert [count_origins(links), count_origins(links[:2]), count_origins(())] == [2, 1, 0]
     growing = [links[1]]
     assert not survey_links(growing).media
     growing.append(links[0])

@@ -1,13 +1,14 @@
-"""64-bit words by processor instructions: the lowest set bit, the number of set bits, eight bytes read at once."""
+"""64-bit words by processor instructions: lowest set bit, number of set bits, eight bytes read at once or ahead."""
 
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba import config, types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["load_uint64", "lowest_bit", "popcount"]
+__all__ = ["load_uint64", "lowest_bit", "popcount", "prefetch_bytes"]
 
 if config.DISABLE_JIT:
 
@@ -22,6 +23,9 @@ if config.DISABLE_JIT:
     def load_uint64(data: Any, at: int) -> Any:
         """Return the eight bytes at `at` as an integer, low byte first."""
         return np.frombuffer(data[at : at + 8].tobytes().ljust(8, b"\0"), np.uint64)[0]
+
+    def prefetch_bytes(data: Any, at: int) -> None:
+        """Have the processor read the 64 bytes around `at`, which will be needed soon."""
 
 else:
 
@@ -56,3 +60,18 @@ else:
             return builder.load(word, align=1)
 
         return types.uint64(data, types.int64), generate
+
+    @intrinsic
+    def prefetch_bytes(typing: Any, data: Any, at: Any) -> Any:  # pragma: no cover - compiled
+        """Have the processor read the 64 bytes around `at` of a borrowed array, if they exist: they are needed soon."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+            kind = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
+            prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+            address = builder.gep(arguments[0], [arguments[1]], source_etype=ir.IntType(8))
+            # To be read, into all caches, as data.
+            builder.call(prefetch, [builder.bitcast(address, pointer), number(0), number(3), number(1)])
+            return context.get_dummy_value()
+
+        return types.void(data, types.int64), generate

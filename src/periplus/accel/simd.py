@@ -18,6 +18,7 @@ __all__ = [
     "copy_lanes",
     "count_byte",
     "count_visible",
+    "mask_nonzero",
     "scan_to_byte",
     "scan_to_markup",
     "scan_to_reference",
@@ -77,6 +78,14 @@ def _count_byte(typing: Any, data: Any, at: Any, byte: Any) -> Any:
         return _count(builder, _is_byte(context, builder, signature, arguments))
 
     return types.int64(data, types.int64, types.uint8), generate
+
+
+def _mask_nonzero(typing: Any, data: Any, at: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        found = builder.icmp_unsigned("!=", _load(context, builder, signature, arguments), _all(0))
+        return builder.zext(builder.bitcast(found, _MASK), _WIDE)
+
+    return types.uint64(data, types.int64), generate
 
 
 def _count_visible(typing: Any, data: Any, at: Any) -> Any:
@@ -154,6 +163,10 @@ if config.DISABLE_JIT:
         """Count a byte."""
         return sum(int(data[at + lane] == byte) for lane in range(_LANES))
 
+    def mask_nonzero(data: Any, at: int) -> Any:
+        """List bytes that are not 0."""
+        return np.uint64(sum(1 << lane for lane in range(_LANES) if data[at + lane]))
+
     def count_visible(data: Any, at: int) -> int:
         """Count visible characters."""
         return sum(_visible(int(data[at + lane])) for lane in range(_LANES))
@@ -162,6 +175,8 @@ else:
     """Scan to a byte."""
     count_byte = intrinsic(_count_byte)
     """Count a byte."""
+    mask_nonzero = intrinsic(_mask_nonzero)
+    """List which of 32 bytes are not 0, as the bits of a number (uint64), the first byte in the lowest."""
     count_visible = intrinsic(_count_visible)
     """Count the bytes above the space that do not continue a character in UTF-8, those from 0xE3 to 0xED twice."""
     scan_to_markup = intrinsic(_scan_to_markup)

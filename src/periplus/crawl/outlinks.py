@@ -1,6 +1,6 @@
 """The requests that a fetch record leads to, and their ranks; used by the crawl loop and by recovery alike."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -87,7 +87,7 @@ class OutlinkExtractor:
         """Number of links from other hosts."""
         self._link_scorer = LinkScorer(settings.weights)
         self._page_scorer = PageScorer(settings.weights)
-        self._recent: dict[str, None] = {}
+        self._recent: set[str] = set()
 
     def add_seed(self, seed: Address) -> None:
         """Add a seed, or the target of its redirect, to the scope."""
@@ -289,7 +289,7 @@ class OutlinkExtractor:
             return True
         if len(self._recent) >= _MAX_RECENT:
             self._recent.clear()
-        self._recent[url] = None
+        self._recent.add(url)
         return True
 
     def _addresses(self, urls: Iterable[str], base: str) -> Iterable[Address]:
@@ -317,10 +317,10 @@ class OutlinkExtractor:
         return self._scope.includes(address)
 
 
-def _new_links(links: Sequence[Link], recent: Mapping[str, None]) -> Sequence[Link]:
+def _new_links(links: Sequence[Link], recent: set[str]) -> Sequence[Link]:
     """Return the links whose URLs were not seen recently: none of most pages."""
-    is_known = list(map(recent.__contains__, urls_of(links)))
-    return () if all(is_known) else [link for link, known in zip(links, is_known, strict=True) if not known]
+    urls = urls_of(links)
+    return () if recent.issuperset(urls) else [link for link, url in zip(links, urls, strict=True) if url not in recent]
 
 
 def parse_seed(text: str) -> Address:

@@ -12,7 +12,7 @@ from periplus.parse.html.kernels.markup_hints import SUBSCRIPTIONS, WALLS
 from periplus.parse.html.kernels.word_survey import hash_words, may_be_stuffed, survey_words
 from periplus.parse.keyword_stuffing import LIMITS, LONG_WORD, MIN_FREQUENT, MIN_WORDS, find_keyword_stuffing
 from periplus.parse.lazy_property import lazy_property
-from periplus.parse.link_survey import survey_links
+from periplus.parse.link_survey import count_origins
 from periplus.records import Link, PageFlag
 from periplus.url import registered_domain
 
@@ -110,6 +110,12 @@ class MarkupEvidence:
         """False if the page states that access must be paid for."""
         self.meta = {name: content for name, content, _ in flat.meta}
 
+    @property
+    def most_linked(self) -> int | None:
+        """How many characters the texts of the links have at most; None if that is not known."""
+        strings = self.flat.strings
+        return None if strings is None else sum(map(len, strings.link_texts)) + sum(map(len, strings.link_labels))
+
 
 def find_flags(
     title: str, text: str, links: tuple[Link, ...], own_domain: str, evidence: MarkupEvidence | None = None
@@ -120,7 +126,7 @@ def find_flags(
     meta = evidence.meta if evidence else {}
     _check_adult(title, words, meta.get("rating", "").strip().lower(), collector)
     _check_stuffing(words, meta.get("keywords", ""), collector)
-    _check_link_farm(text, links, own_domain, collector)
+    _check_link_farm(text, links, own_domain, collector, evidence)
     if evidence:
         _check_hidden_text(text, evidence.flat, collector)
         _check_paywall(text, evidence, collector)
@@ -195,11 +201,16 @@ def _check_stuffing(words: _Words, keywords: str, collector: FlagCollector) -> N
         collector.add(PageFlag.STUFFED, f"stuffed: {reason}")
 
 
-def _check_link_farm(text: str, links: tuple[Link, ...], own_domain: str, collector: FlagCollector) -> None:
+def _check_link_farm(
+    text: str, links: tuple[Link, ...], own_domain: str, collector: FlagCollector, evidence: MarkupEvidence | None
+) -> None:
     if len(links) < _MIN_FARM_DOMAINS:
         return
-    # Most pages link to a few hosts, and to see that takes no more than the beginnings of their links.
-    if survey_links(links).origins < _MIN_FARM_DOMAINS:
+    # Most pages have other text, or link to a few hosts; to see that takes no more than the beginnings of their links.
+    most_linked = evidence.most_linked if evidence else None
+    if most_linked is not None and most_linked <= _MIN_FARM_SHARE * len(text):
+        return
+    if count_origins(links) < _MIN_FARM_DOMAINS:
         return
     hosts = {link.url.split("/", 3)[2].partition(":")[0] for link in links if not link.nofollow}
     if len(hosts) < _MIN_FARM_DOMAINS:

@@ -56,12 +56,14 @@ class CrawlHooks:
 
     def __bool__(self) -> bool:
         """Return whether there are any."""
-        self.load()
+        if self._on_page is None:
+            self.load()
         return bool(self._on_page or self._on_link)
 
     def visit_page(self, record: FetchRecord, result: FetchResult) -> FetchRecord:
         """Return a record with the page that hooks have made of it: another one, or one that is not indexed."""
-        self.load()
+        if self._on_page is None:
+            self.load()
         for name, on_page in self._on_page or ():
             if record.page is None:
                 break
@@ -73,7 +75,8 @@ class CrawlHooks:
 
     def visit_links(self, record: FetchRecord, requests: list[FetchRequest]) -> list[FetchRequest]:
         """Return the requests that no hook refuses, with the ranks that hooks have changed."""
-        self.load()
+        if self._on_page is None:
+            self.load()
         for name, on_link in self._on_link:
             wanted = []
             for request in requests:

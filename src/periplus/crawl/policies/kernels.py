@@ -6,6 +6,7 @@ import numpy as np
 
 from periplus.accel import njit
 from periplus.accel.pointers import borrow, keep
+from periplus.parse.html.kernels.folded_words import MARGIN, hash_folded_words
 from periplus.parse.kernels.html_tokenizer import find_byte
 from periplus.text.kernels.simhash import SHINGLE, mix
 
@@ -15,9 +16,7 @@ _NEWLINE, _SPACE = np.uint8(10), np.uint8(32)
 _ZERO, _NINE, _UPPER_A, _UPPER_Z, _A, _Z = (np.uint8(ord(character)) for character in "09AZaz")
 _TO_LOWER, _BETWEEN = np.uint8(32), np.uint8(0)
 _ONE, _THREE, _FIVE = np.uint64(1), np.uint64(3), np.uint64(5)
-_OFFSET, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
-_SHORT = 8
-"""Letters of a word that are hashed without a branch for each."""
+_NO_LETTER = np.uint8(255)
 
 
 @njit(cache=True, nogil=True)
@@ -76,18 +75,6 @@ def _fold(data: Any, size: int, out: Any) -> None:
         out[at] = byte | _TO_LOWER if is_upper else (byte if is_kept else _BETWEEN)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def _hash_folded(text: Any, begin: int, end: int) -> Any:
-    """Return the hash of a word of folded text, behind which eight bytes can be read."""
-    value = _OFFSET
-    for number in range(_SHORT):  # So many for every word, as its length cannot be predicted.
-        longer = (value ^ np.uint64(text[begin + number])) * _PRIME
-        value = longer if begin + number < end else value
-    for at in range(begin + _SHORT, end):
-        value = (value ^ np.uint64(text[at])) * _PRIME
-    return value
-
-
 @njit(cache=True, nogil=True)
 def _count_bits(shingles: Any, first: int, count: int) -> Any:
     """Return a hash with the bits that more than half of the shingles have, from the first one on."""
@@ -102,18 +89,14 @@ def _count_bits(shingles: Any, first: int, count: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _simhash(data: Any, size: int, text: Any, words: Any, shingles: Any) -> Any:
-    """Return what `simhash_text` returns for a text in ASCII; behind `text` eight bytes can be read."""
+def _simhash(data: Any, size: int, text: Any, edges: Any, words: Any, shingles: Any) -> Any:
+    """Return what `simhash_text` returns for a text in ASCII; behind `text` there are zeros."""
     _fold(data, size, text)
-    count, begin = 0, 0
-    while begin < size:
-        end = find_byte(text, begin, size, _BETWEEN)
-        if end > begin:
-            words[count] = _hash_folded(text, begin, end) | _ONE
-            count += 1
-        begin = end + 1
+    count = hash_folded_words(text, size, _NO_LETTER, edges, words)
     if count == 0:
         return np.uint64(0)
+    for number in range(count):
+        words[number] |= _ONE
     for number in range(count):
         second = words[number - 1] if number > 0 else np.uint64(0)
         first = words[number - 2] if number > 1 else np.uint64(0)
@@ -124,10 +107,11 @@ def _simhash(data: Any, size: int, text: Any, words: Any, shingles: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _simhash_ascii(data: Any, size: int) -> Any:
-    text = np.empty(size + _SHORT, np.uint8)
+    text, edges = np.empty(size + MARGIN, np.uint8), np.empty(size + 4, np.int64)
+    text[size:] = _BETWEEN
     words, shingles = np.empty(size // 2 + 1, np.uint64), np.empty(size // 2 + 1, np.uint64)
-    result = _simhash(borrow(data), size, borrow(text), borrow(words), borrow(shingles))
-    keep((text, words, shingles))
+    result = _simhash(borrow(data), size, borrow(text), borrow(edges), borrow(words), borrow(shingles))
+    keep((text, edges, words, shingles))
     return result
 
 

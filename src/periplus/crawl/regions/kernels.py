@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 from periplus.accel.pointers import borrow, keep
+from periplus.parse.html.kernels.folded_words import MARGIN, hash_folded_words
 from periplus.parse.kernels.html_tokenizer import find_byte
 
 __all__ = [
@@ -32,8 +33,6 @@ _FULL = 0.75
 """Share of a table's slots from which on shingles are counted but no longer entered."""
 _BLOCK = 256
 """Slots of a table that are looked at together when it is entered in another one."""
-_SHORT = 8
-"""Letters of a word that are hashed without a branch for each."""
 _BETWEEN, _NEWLINE, _ANY_DIGIT, _TO_LOWER, _ASCII_END = (np.uint8(byte) for byte in (0, 10, 35, 32, 128))
 _ZERO, _NINE, _UPPER_A, _UPPER_Z, _A, _Z = (np.uint8(ord(character)) for character in "09AZaz")
 _MIN_LETTERS = 3
@@ -130,34 +129,12 @@ def _fold(data: Any, size: int, out: Any) -> None:
         out[at] = byte | _TO_LOWER if is_upper else (_ANY_DIGIT if is_digit else (byte if is_kept else _BETWEEN))
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def _hash_folded(text: Any, begin: int, end: int) -> Any:
-    """Return what `hash_word` returns for a word of folded text, behind which eight bytes can be read."""
-    value, has_number, before = _OFFSET, False, _BETWEEN
-    for number in range(_SHORT):  # So many for every word, as its length cannot be predicted.
-        letter = text[begin + number]
-        longer = (value ^ np.uint64(letter)) * _PRIME
-        value = longer if begin + number < end else value
-        has_number |= (letter == _ANY_DIGIT) & (before == _ANY_DIGIT)
-        before = letter
-    if not has_number and end - begin <= _SHORT:
-        return value
-    value, before = _OFFSET, _BETWEEN
-    for at in range(begin, end):
-        if text[at] != _ANY_DIGIT or before != _ANY_DIGIT:
-            value = (value ^ np.uint64(text[at])) * _PRIME
-        before = text[at]
-    return value
-
-
 @njit(cache=True, nogil=True)
 def _enter_line(
-    words: Any, count: int, own: int, limit: Any, table: Any, slots: int, counts: Any, shingles: Any
+    words: Any, first: int, count: int, limit: Any, table: Any, slots: int, counts: Any, shingles: Any
 ) -> Any:
-    """Enter the shingles of a line, unless it repeats the URL of its page; return the sum of their hashes."""
+    """Enter the shingles of a line, which has `count` words from the `first` on; return the sum of their hashes."""
     mark = np.uint64(0)
-    if count == 0 or (own and (count <= _ECHO or 2 * own >= count)):
-        return mark
     size = min(count, SHINGLE)
     found = count - size + 1
     # All are made before any is entered: without branches between them, several are made at a time.
@@ -165,21 +142,24 @@ def _enter_line(
         shingles[begin] = np.uint64(size)
     for number in range(size):
         for begin in range(found):
-            shingles[begin] = _mix(shingles[begin] ^ words[begin + number])
+            shingles[begin] = _mix(shingles[begin] ^ words[first + begin + number])
     for begin in range(found):
         mark += shingles[begin]
     # Slots are read before any is judged: many of these reads wait for memory, and so they wait together.
     mask = np.uint64(slots - 1)
     for begin in range(found):
-        words[begin] = table[(shingles[begin] * _PRIME >> np.uint64(17)) & mask]
-    sampled, new, entries, room = 0, 0, counts[2], _FULL * slots
+        words[first + begin] = table[(shingles[begin] * _PRIME >> np.uint64(17)) & mask]
+    # Which shingles are known cannot be predicted: the others are listed without a branch for each.
+    sampled, others = 0, 0
     for begin in range(found):
         shingle = shingles[begin]
-        if shingle >= limit or shingle == 0:
-            continue
-        sampled += 1
-        if words[begin] == shingle:
-            continue
+        is_sampled = (shingle < limit) & (shingle != 0)
+        sampled += is_sampled
+        shingles[others] = shingle
+        others += is_sampled & (words[first + begin] != shingle)
+    new, entries, room = 0, counts[2], _FULL * slots
+    for number in range(others):
+        shingle = shingles[number]
         slot = (shingle * _PRIME >> np.uint64(17)) & mask
         while table[slot] != 0 and table[slot] != shingle:
             slot = (slot + np.uint64(1)) & mask
@@ -206,26 +186,25 @@ def observe(data: Any, own_words: Any, limit: Any, table: Any, counts: Any) -> A
     Returns: a fingerprint of all shingles in any order (uint64).
     """
     words, shingles = np.empty(len(data) // 2 + 2, np.uint64), np.empty(len(data) // 2 + 2, np.uint64)
-    text = np.empty(len(data) + _SHORT, np.uint8)
+    edges, text = np.empty(len(data) + 4, np.int64), np.empty(len(data) + MARGIN, np.uint8)
     text[len(data) :] = _BETWEEN
-    own_bits = np.uint64(0)
-    for other in own_words:
-        own_bits |= np.uint64(1) << (other & np.uint64(63))
     # Borrowed, as arrays passed to a function have their references counted, which takes as long as a shingle.
+    _fold(borrow(data), len(data), borrow(text))
+    found = hash_folded_words(borrow(text), len(data), _ANY_DIGIT, borrow(edges), borrow(words))
     mark = _observe(
         borrow(data),
         len(data),
-        borrow(text),
         own_words,
-        own_bits,
+        borrow(words),
+        borrow(edges),
+        found,
         limit,
         borrow(table),
         len(table),
         borrow(counts),
-        borrow(words),
         borrow(shingles),
     )
-    keep((text, words, shingles))
+    keep((text, words, edges, shingles))
     return mark
 
 
@@ -243,33 +222,32 @@ def observe_page(url: Any, most: int, data: Any, limit: Any, table: Any, counts:
 def _observe(
     data: Any,
     size: int,
-    text: Any,
     own_words: Any,
-    own_bits: Any,
+    words: Any,
+    edges: Any,
+    found: int,
     limit: Any,
     table: Any,
     slots: int,
     counts: Any,
-    words: Any,
     shingles: Any,
 ) -> Any:
-    _fold(data, size, text)
+    """Enter line after line, but for those that repeat the URL of their page."""
     mark = np.uint64(0)
-    count, own, begin = 0, 0, 0
-    while begin < size:
-        end = find_byte(text, begin, size, _BETWEEN)
-        if end > begin:
-            value = _hash_folded(text, begin, end)
-            if own_bits >> (value & np.uint64(63)) & np.uint64(1):
-                for other in own_words:
-                    own += other == value
-            words[count] = value
-            count += 1
-        if end == size or data[end] == _NEWLINE:
-            mark += _enter_line(words, count, own, limit, table, slots, counts, shingles)
-            count, own = 0, 0
-        begin = end + 1
-    return mark + _enter_line(words, count, own, limit, table, slots, counts, shingles)
+    first, begin = 0, 0
+    while begin <= size and first < found:
+        end = find_byte(data, begin, size, _NEWLINE)
+        last = first
+        while last < found and edges[2 * last] < end:
+            last += 1
+        count, own = last - first, 0
+        for other in own_words:
+            for word in range(first, last):
+                own += words[word] == other
+        if count and not (own and (count <= _ECHO or 2 * own >= count)):
+            mark += _enter_line(words, first, count, limit, table, slots, counts, shingles)
+        first, begin = last, end + 1
+    return mark
 
 
 @njit(cache=True, nogil=True)

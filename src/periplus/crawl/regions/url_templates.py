@@ -30,17 +30,24 @@ class UrlTemplates:
         """By host and folder, fingerprints of the names in it; none for folders with more than are told apart."""
         self.generalized = 0
         """How often all names of a folder became alike."""
-        self._recent: dict[str, str] = {}
-        """Templates of recent addresses by URL, until one may have changed."""
+        self._recent: dict[str, dict[str, str]] = {}
+        """By host, templates of recent addresses by URL, until one may have changed."""
+        self._recent_size = 0
 
     def template(self, address: Address) -> str:
         """Return host and template of an address."""
-        template = self._recent.get(address.url)
+        recent = self._recent.get(address.host)
+        template = recent.get(address.url) if recent is not None else None
         if template is None:
-            if len(self._recent) >= _MAX_RECENT:
-                self._recent.clear()
-            template = self._recent[address.url] = self._walk(address, learning=False)
+            if self._recent_size >= _MAX_RECENT:
+                self._forget_recent()
+            template = self._walk(address, learning=False)
+            self._recent.setdefault(address.host, {})[address.url] = template
+            self._recent_size += 1
         return template
+
+    def _forget_recent(self) -> None:
+        self._recent, self._recent_size = {}, 0
 
     def learn(self, address: Address) -> bool:
         """Count the names in the path of an address that was fetched; return whether templates have changed."""
@@ -58,7 +65,7 @@ class UrlTemplates:
             name = folders[number]
             template += "/"
             if learning:
-                self._count(template, name)
+                self._count(address.host, template, name)
             if known.get(template, _NO_NAMES) == []:
                 name = _any_name(name) if number == last else "*"
             template += name
@@ -69,18 +76,18 @@ class UrlTemplates:
             template += "?" + "&".join(parameters[:_MAX_PARAMETERS])
         return template
 
-    def _count(self, key: str, name: str) -> None:
+    def _count(self, host: str, key: str, name: str) -> None:
         names = self.names.get(key)
         if names is None:
             if len(self.names) >= _MAX_FOLDERS:
                 del self.names[next(iter(self.names))]
-                self._recent.clear()
+                self._forget_recent()
             self.names[key] = [fingerprint_text(name)]
         elif names and (value := fingerprint_text(name)) not in names:
             names.append(value)
             if len(names) > _MAX_NAMES:
                 names.clear()
-                self._recent.clear()
+                self._recent_size -= len(self._recent.pop(host, ()))
                 self.generalized += 1
 
 

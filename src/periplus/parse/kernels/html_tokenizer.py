@@ -101,9 +101,9 @@ def find_byte(data: Any, at: int, end: int, byte: int) -> int:  # pragma: no cov
     """
     while at + LANES <= end:
         step = scan_to_byte(data, at, byte)
-        at += step
         if step < LANES:
-            return at
+            return at + step
+        at += LANES  # Not `step`: the next bytes are looked at before it is known what these have.
     while at < end and data[at] != byte:
         at += 1
     return at

@@ -8,15 +8,15 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 from periplus.accel.pointers import borrow, keep
-from periplus.parse.kernels.html_tokenizer import find_byte
+from periplus.parse.html.kernels.folded_words import MARGIN, hash_folded_words
 
 __all__ = ["hash_words", "may_be_stuffed", "survey_words"]
 
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
-_TURN, _TURN_BACK = np.uint64(29), np.uint64(35)
 _TOP = np.uint64(56)
-_MARGIN = 64
-"""Zeros behind a text, which is read many bytes at a time."""
+_SLOTS, _SLOT = 1 << 13, np.uint64(64 - 13)
+"""Numbers in which words are counted: many more than a text has different words, so that hardly two share one."""
+_NO_LETTER = np.uint8(255)
 _UPPER_A, _UPPER_Z, _A, _Z, _NINE, _ZERO = (np.uint8(ord(character)) for character in "AZaz90")
 _UNDERSCORE, _ASCII_END, _TO_LOWER = np.uint8(ord("_")), np.uint8(128), np.uint8(32)
 
@@ -33,89 +33,65 @@ def _fold(data: Any, size: int, out: Any) -> None:
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _hash_word(blocks: Any, at: int, length: int) -> Any:
-    """Return the hash of a word by its position in folded text, which is read eight bytes at a time."""
-    state, block, shift = np.uint64(0), at >> 3, np.uint64(8 * (at & 7))
-    left = length
-    while True:
-        # The second of two shifts, as one by 64 bits is undefined.
-        letters = blocks[block] >> shift | (blocks[block + 1] << (np.uint64(63) - shift)) << np.uint64(1)
-        if left <= 8:
-            break
-        state = ((state << _TURN | state >> _TURN_BACK) ^ letters) * _PRIME
-        block, left = block + 1, left - 8
-    letters &= ~np.uint64(0) >> np.uint64(64 - 8 * left)
-    state = ((state << _TURN | state >> _TURN_BACK) ^ letters) + np.uint64(length)
-    return (state ^ state >> np.uint64(32)) * _PRIME
+def _spread(value: Any) -> Any:
+    """Return the hash of a word with its bits mixed, as the first ones select a listed word."""
+    return (value ^ value >> np.uint64(32)) * _PRIME
 
 
 @njit(cache=True, nogil=True)
 def _survey(
-    text: Any,
-    size: int,
-    blocks: Any,
+    words: int,
+    edges: Any,
+    values: Any,
     listed: Any,
     count: int,
     is_listed: Any,
     long_word: int,
-    values: Any,
-    slots: Any,
     times: Any,
-    mask: Any,
 ) -> Any:
-    words, long_words, most, found = 0, 0, np.int32(0), False
-    begin = 0
-    while begin < size:
-        end = find_byte(text, begin, size, np.uint8(0))
-        length = end - begin
-        if length == 0:
-            begin += 1
-            continue
-        words += 1
-        value = _hash_word(blocks, begin, length)
-        if is_listed[value >> _TOP]:
-            for number in range(count):
-                found |= listed[number] == value
-        values[long_words] = value
-        long_words += length > long_word  # which cannot be predicted: counted, not branched upon
-        begin = end + 1
+    for word in range(words):
+        values[word] = _spread(values[word])
+    long_words, suspects, found = 0, 0, False
+    for word in range(words):
+        suspects += is_listed[values[word] >> _TOP]
+    if suspects:
+        for word in range(words):
+            if is_listed[values[word] >> _TOP]:
+                for number in range(count):
+                    found |= listed[number] == values[word]
+    for word in range(words):
+        values[long_words] = values[word]
+        # Which words are long cannot be predicted: counted, not branched upon.
+        long_words += edges[2 * word + 1] - edges[2 * word] > long_word
+    # Whether a word was seen before cannot be predicted either: those with the same bits are counted together.
     for number in range(long_words):
-        value = values[number]
-        slot = (value >> np.uint64(20)) & mask
-        while times[slot] and slots[slot] != value:
-            slot = (slot + np.uint64(1)) & mask
-        slots[slot] = value
-        times[slot] += np.int32(1)
+        times[values[number] >> _SLOT] += np.int32(1)
+    most = np.int32(0)
+    for slot in range(_SLOTS):
         most = max(most, times[slot])
     return words, most, found
 
 
 @njit(cache=True, nogil=True)
 def _survey_text(data: Any, listed: Any, is_listed: Any, long_word: int) -> Any:
-    room = 64
-    while room < 2 * (len(data) // (long_word + 2) + 1):
-        room *= 2
-    slots, times = np.empty(room, np.uint64), np.zeros(room, np.int32)
-    values = np.empty(len(data) // (long_word + 2) + 2, np.uint64)
-    blocks = np.empty((len(data) + _MARGIN) // 8, np.uint64)
-    text = blocks.view(np.uint8)
+    times = np.zeros(_SLOTS, np.int32)
+    text, edges = np.empty(len(data) + MARGIN, np.uint8), np.empty(len(data) + 4, np.int64)
+    values = np.empty(len(data) // 2 + 2, np.uint64)
     text[len(data) :] = 0
     _fold(borrow(data), len(data), borrow(text))
     # Borrowed, as what depends on the lengths of arrays is computed for each word otherwise.
+    words = hash_folded_words(borrow(text), len(data), _NO_LETTER, borrow(edges), borrow(values))
     surveyed = _survey(
-        borrow(text),
-        len(data),
-        borrow(blocks),
+        words,
+        borrow(edges),
+        borrow(values),
         borrow(listed),
         len(listed),
         borrow(is_listed),
         long_word,
-        borrow(values),
-        borrow(slots),
         borrow(times),
-        np.uint64(room - 1),
     )
-    keep((text, blocks, values, slots, times))
+    keep((text, edges, values, times))
     return surveyed
 
 
@@ -123,8 +99,8 @@ def survey_words(data: bytes, listed: npt.NDArray[np.uint64], long_word: int) ->
     """Return the number of words in `data`, how often the most frequent long one is there, and whether a listed one is.
 
     Parameters: data, a text in UTF-8, of which all bytes beyond ASCII belong to words; listed (uint64 array), from
-    `hash_words`, in lower case; long_word, words of more bytes than this are long. Two words with one hash, of which
-    there may be some, count as one: the second result may be too high and the third true by chance, never the reverse.
+    `hash_words`, in lower case; long_word, words of more bytes than this are long. Long words of which a part of the
+    hash is the same count as one: the second result may be too high and the third true by chance, never the reverse.
     """
     is_listed = _filter_of(listed.tobytes())
     words, most, found = _survey_text(np.frombuffer(data, np.uint8), listed, is_listed, long_word)
@@ -141,11 +117,12 @@ def _filter_of(listed: bytes) -> npt.NDArray[np.uint8]:
 
 @njit(cache=True, nogil=True)
 def _hash(data: Any) -> Any:
-    blocks = np.zeros((len(data) + _MARGIN) // 8, np.uint64)
-    text = blocks.view(np.uint8)
+    text, edges = np.zeros(len(data) + MARGIN, np.uint8), np.empty(len(data) + 4, np.int64)
+    values = np.zeros(len(data) // 2 + 2, np.uint64)
     _fold(borrow(data), len(data), borrow(text))
-    value = _hash_word(borrow(blocks), 0, len(data))
-    keep((text, blocks))
+    hash_folded_words(borrow(text), len(data), _NO_LETTER, borrow(edges), borrow(values))
+    value = _spread(values[0])
+    keep((text, edges, values))
     return value
 
 
