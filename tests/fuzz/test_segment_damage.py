@@ -69,8 +69,8 @@ WORDS = [
     (f"{INDEX}/words.arrays", "complete_source", 5, (1 << 31) - 1),
     (f"{INDEX}/text.arrays", "start", 1, -1),
     (f"{INDEX}/extras.arrays", "news", 0, 1 << 31),
-    ("large/seg-000001-0000/postings.arrays", "skips", 0, 0xFF),
-    ("large/seg-000001-0000/postings.arrays", "skips", 1, 0x7F),
+    ("large/seg-000001-0000/postings.arrays", "skip_block", 0, 0xFF),
+    ("large/seg-000001-0000/postings.arrays", "skip_postings", 0, 0x7F),
     ("graph/graph.arrays", "anchor_first", 9, 1 << 32),
     ("graph/backlinks.arrays", "block_bytes", 0, -1),
 ]
@@ -123,3 +123,14 @@ def test_the_error_names_the_file_and_the_array(sample: Sample) -> None:
 def test_a_file_that_shrinks_is_noticed_when_it_is_opened(sample: Sample) -> None:
     path = f"{INDEX}/postings.arrays"
     assert sample.outcome(path, (sample.folder / path).read_bytes()[:-4096]) == "refused"
+
+
+def test_the_error_of_skip_entries_names_a_column_of_them(sample: Sample) -> None:
+    path = "large/seg-000001-0000/postings.arrays"
+    whole = (sample.folder / path).read_bytes()
+    segment_damage.replace(sample.folder / path, set_word(sample, path, "skip_block", 0, 0xFF, reseal=True))
+    try:
+        with pytest.raises(CorruptFile, match=r"postings\.arrays is damaged in 'skip_block'"):
+            Index.open(sample.folder / "large", verify=False)
+    finally:
+        segment_damage.replace(sample.folder / path, whole)

@@ -58,7 +58,7 @@ def term_postings(postings: list[Posting], impact: int) -> TermPostings:
         columns[2].astype(np.uint8),
         impacts,
         np.zeros(len(postings) + 1, np.int64),
-        *(np.zeros(1, kind) for kind in (np.int64, np.int32, np.uint8, np.int8)),
+        *(np.zeros(1, kind) for kind in (np.int64, np.int32, np.uint8, np.int8, np.uint8)),
     )
 
 

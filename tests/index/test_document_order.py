@@ -84,7 +84,8 @@ def test_check_finds_documents_that_are_not_in_their_order(tmp_path: Path, order
     path = next(tmp_path.glob("seg-*")) / "documents.arrays"
     file = ArrayFile(path, "documents")
     arrays = {name: file[name].copy() for name in file.sizes()}
-    write_arrays(path, "documents", arrays, {"order": claimed} if claimed else {}, format=SEGMENT_FORMAT)
+    notes = {name: value for name, value in file.notes.items() if name != "order"}
+    write_arrays(path, "documents", arrays, notes | ({"order": claimed} if claimed else {}), format=SEGMENT_FORMAT)
     faults = check_index(tmp_path)
     assert len(faults) == 1
     assert "documents are in order" in faults[0]

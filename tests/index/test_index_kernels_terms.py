@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from periplus.index.kernels import term_dictionary, term_lookup, term_packing
+from periplus.index.kernels.postings_format import SIZED
 from periplus.index.kernels.postings_reader import make_tiny_postings
 from periplus.index.validation.kernels.term_checks import SegmentArrays
 
@@ -38,7 +39,7 @@ def trusted(held: term_dictionary.TermDictionary) -> SegmentArrays:
     """Return arrays of a segment whose terms all count as validated."""
     tiny, wide = make_tiny_postings(), np.zeros((0, 2), np.int64)
     wide.flags.writeable = False
-    return SegmentArrays(tiny.stream, 1, tiny.groups, wide, 1, 1, np.full(len(held.pages), 255, np.uint8))
+    return SegmentArrays(tiny.stream, 1, tiny.groups, wide, 1, 1, SIZED, np.full(len(held.pages), 255, np.uint8))
 
 
 @given(st.sets(st.binary(min_size=1, max_size=6), min_size=1, max_size=60), st.lists(st.binary(max_size=6), max_size=9))

@@ -1,5 +1,6 @@
 """Simhashes that a crawl left with pages: kept with their texts, through merges, and used to fold results."""
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -62,3 +63,20 @@ def test_a_spool_gives_back_what_it_took(tmp_path: Path, most: int) -> None:
         assert spool.array().tobytes() == b"sea" + b"chart" * 3
         assert spool.array().dtype == np.uint8
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_spool_writes_more_pieces_than_one_call_takes(tmp_path: Path) -> None:
+    pieces = [bytes((number % 251,)) * (number % 7) for number in range(1_700)]
+    with Spool(tmp_path / "some.part", sum(map(len, pieces)) - 1) as spool:
+        for piece in pieces:
+            spool.add(piece)
+        assert (tmp_path / "some.part").stat().st_size == spool.size
+        assert spool.array().tobytes() == b"".join(pieces)
+
+
+def test_a_spool_goes_on_where_a_write_was_partial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.writev", lambda file, pieces: os.write(file, b"".join(pieces)[:4]))
+    with Spool(tmp_path / "some.part", 0) as spool:
+        for piece in (b"sea", b"chart" * 3):
+            spool.add(piece)
+        assert spool.array().tobytes() == b"sea" + b"chart" * 3

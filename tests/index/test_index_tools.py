@@ -108,7 +108,7 @@ def test_a_segment_of_another_layout_says_what_to_do(tmp_path: Path) -> None:
     path = segment / "postings.arrays"
     whole = ArrayFile(path, "postings")
     write_arrays(path, "postings", {name: whole[name] for name in ("stream", "positions", "wide")})
-    with pytest.raises(DataError, match=r"no array 'skips'.*periplus index build"):
+    with pytest.raises(DataError, match=r"no array 'skip_block'.*periplus index build"):
         Index.open(tmp_path)
     assert any("periplus index build" in fault for fault in check_index(tmp_path))
 

@@ -17,6 +17,7 @@ from periplus.index.vocabulary.name_file import (
     known_names,
     name_columns,
     name_entries,
+    shorten_keys,
     write_name_file,
 )
 from periplus.settings import IndexSettings
@@ -32,7 +33,7 @@ def made_names(seed: int, count: int, documents: int, bits: int) -> NameColumns:
     return NameColumns(keys, random.integers(0, documents, count).astype(np.int32), *kinds)
 
 
-@pytest.fixture(params=[(0, 0, 4), (1, 1, 63), (600, 3, 6), (600, 900, 8), (5_000, 70_000, 12), (40_000, 250_000, 60)])
+@pytest.fixture(params=[(0, 0, 4), (1, 1, 48), (600, 3, 6), (600, 900, 8), (5_000, 70_000, 12), (40_000, 250_000, 46)])
 def names(request: pytest.FixtureRequest) -> tuple[NameColumns, int]:
     count, documents, bits = request.param
     return made_names(count, count, max(1, documents), bits), documents
@@ -43,7 +44,8 @@ def assert_has(file: SegmentFile, names: NameColumns) -> None:
         assert found.dtype == written.dtype
         np.testing.assert_array_equal(found, written)
     own = np.unique(names.key)
-    asked = np.concatenate((own, own ^ np.uint64(2), own ^ np.uint64(1), np.array([0, 1, (1 << 64) - 1], np.uint64)))
+    other = np.uint64(1 << 17)
+    asked = np.concatenate((own, own ^ other, own ^ np.uint64(1), np.array([0, 1, (1 << 64) - 1], np.uint64)))
     known = known_names(file, asked)
     assert known.tolist() == np.isin(asked, own).tolist()
     for key in asked[:: max(1, len(asked) // 500)].tolist():
@@ -89,6 +91,36 @@ def test_damaged_columns_are_refused(tmp_path: Path, array: str, value: int) -> 
         Index.open(tmp_path)
 
 
+def test_names_of_equal_short_keys_are_those_of_one(tmp_path: Path) -> None:
+    key = 5 << 40
+    names = NameColumns(
+        np.array([key + 1, key + 1, key + 3, key + 3, key + (1 << 16) + 1], np.uint64),
+        np.array([4, 6, 6, 2, 1], np.int32),
+        np.array([0, 2, 1, 3, 0], np.uint8),
+        np.array([9, 8, 7, 6, 5], np.uint8),
+    )
+    assert shorten_keys(names.key).tolist() == [key + 1] * 4 + [key + (1 << 16) + 1]
+    write_name_file(tmp_path, names, np.zeros(9, np.int32))
+    file = SegmentFile(tmp_path / "names.arrays", "names")
+    assert find_damage(file, 9) == ""
+    assert name_entries(file, key + 3, 7) == [[4, 0, 9], [6, 1, 7], [2, 3, 6]]
+    assert name_entries(file, key + (1 << 16) + 1, 7) == [[1, 0, 5]]
+
+
+def test_rows_of_all_forms_are_read(tmp_path: Path) -> None:
+    random = np.random.default_rng(2)
+    count = 3_000
+    keys = np.sort(random.integers(0, 900, count)).astype(np.uint64) << np.uint64(50) | np.uint64(1)
+    documents = np.cumsum(random.integers(1, 3, count)).astype(np.int32)
+    columns = NameColumns(
+        keys, documents, random.integers(0, 2, count).astype(np.uint8), random.integers(0, 4, count).astype(np.uint8)
+    )
+    write_name_file(tmp_path, columns, np.zeros(int(documents[-1]) + 1, np.int32))
+    file = SegmentFile(tmp_path / "names.arrays", "names")
+    assert find_damage(file, int(documents[-1]) + 1) == ""
+    assert_has(file, columns)
+
+
 def test_any_changed_byte_is_refused_or_harmless(tmp_path: Path) -> None:
     visits = [visit(f"https://names.test/{n}", f"Title {n % 90}", f"Text of {n}.") for n in range(300)]
     build_index(visits, tmp_path, IndexSettings())
@@ -96,7 +128,7 @@ def test_any_changed_byte_is_refused_or_harmless(tmp_path: Path) -> None:
     stored = ArrayFile(path, "names")
     arrays = {name: stored[name].copy() for name in stored.sizes()}
     random, refused = np.random.default_rng(1), 0
-    for name in (*["keys", "rows", "bucket_key", "bucket_row", "bits"] * 30,):
+    for name in (*["keys", "rows", "bucket_key", "bucket_row", "bits", "common", "count"] * 30,):
         changed = arrays[name].copy()
         flat = changed.view(np.uint8)
         flat[random.integers(len(flat))] ^= np.uint8(1 << random.integers(8))

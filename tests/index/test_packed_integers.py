@@ -51,6 +51,7 @@ def test_any_bytes_are_integers_or_damaged(raw: bytes, differences: bool, count:
 def test_columns_are_read_as_they_were_written(kind: Any, tmp_path: Path) -> None:
     random = np.random.default_rng(1)
     columns: dict[str, np.ndarray[Any, Any]] = {
+        "runs": np.repeat(random.integers(0, 200, 300), random.integers(1, 30, 300)).astype(kind),
         "few": random.integers(0, 8, 3_000).astype(kind),
         "rising": np.sort(random.integers(0, 100, 3_000)).astype(kind),
         "zeros": np.zeros(1_000, kind),

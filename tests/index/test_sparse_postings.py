@@ -40,7 +40,7 @@ def written(postings: list[Posting], blocks: int) -> bytes:
         columns[0].astype(np.int32),
         *(columns[n].astype(np.uint8) for n in (1, 2, 3)),
         np.zeros(len(postings) + 1, np.int64),
-        *(np.zeros(1, kind) for kind in (np.int64, np.int32, np.uint8, np.int8)),
+        *(np.zeros(1, kind) for kind in (np.int64, np.int32, np.uint8, np.int8, np.uint8)),
     )
     return out[: write_sparse(rows, len(postings), blocks, out, 0)].tobytes()
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from formats.golden_files import GOLDEN, take_out
 from periplus.arrays import ArrayFile, write_arrays
 from periplus.errors import CorruptFile
 from periplus.hashing import fingerprint_text
@@ -12,7 +13,8 @@ from periplus.index import Index, LiveIndex, Segment, build_index, check_index, 
 from periplus.index.merge.segment_merger import merge_segments
 from periplus.index.static_vectors import embed_segment, stored_vectors
 from periplus.rank.static_similarity import StaticSimilarity, fill_similarities
-from periplus.records import Candidates, FetchRecord, Outcome, Page
+from periplus.records import Candidates, FetchRecord, Outcome, Page, Query
+from periplus.search import Searcher
 from periplus.settings import Settings
 from periplus.static_embeddings import load_static_model
 
@@ -116,6 +118,25 @@ def test_vectors_of_another_model_are_not_used(tmp_path: Path) -> None:
     assert stored_vectors(Index.open(tmp_path).segments[0], load_static_model()) is None
 
 
+def test_an_index_of_the_model_of_256_components_opens_answers_and_merges(tmp_path: Path) -> None:
+    """Its vectors are of another recipe: they are not used, and a merge computes all of them again."""
+    folder, model = take_out(GOLDEN / "segments-v6", tmp_path / "old"), load_static_model()
+    assert check_index(folder / "index") == []
+    index = Index.open(folder / "index")
+    file = index.segments[0].files["static_vectors"]
+    assert file.notes["recipe"] != model.recipe
+    assert file["signs"].shape[1] == 32
+    assert [stored_vectors(segment, model) for segment in index.segments] == [None, None]
+    hits = Searcher.open(folder, SETTINGS).search(Query("high tide of the old harbour")).hits
+    assert "Tides" in [hit.title for hit in hits]
+    merge_segments(tmp_path / "merged" / "seg-000009-0000", index.segments, SETTINGS.index)
+    merged = Segment(tmp_path / "merged" / "seg-000009-0000")
+    stored, expected = stored_vectors(merged, model), embed_segment(merged, model)
+    assert stored is not None
+    assert np.array_equal(stored[0], expected.signs)
+    assert len(expected.signs) >= merged.documents > 0
+
+
 @pytest.mark.parametrize("change", [-1, 1, 16])
 def test_vectors_of_another_width_are_not_used_whatever_their_recipe(tmp_path: Path, change: int) -> None:
     expected = rows_of(build(tmp_path / "new", [record(1)]).segments[0])
@@ -143,7 +164,7 @@ def test_vectors_of_another_width_are_not_used_whatever_their_recipe(tmp_path: P
         ("start", np.array([0, 9], np.uint32)),
         ("start", np.array([0], np.uint32)),
         ("signs", np.zeros((1, 0), np.uint8)),
-        ("signs", np.zeros(32, np.uint8)),
+        ("signs", np.zeros(24, np.uint8)),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(tmp_path: Path, name: str, values: np.ndarray) -> None:

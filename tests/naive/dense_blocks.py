@@ -25,12 +25,26 @@ def write_list(postings: list[Posting]) -> bytes:
     return out
 
 
+def write_all(impacts: list[int], mask: int, *, shares: bool = False) -> bytes:
+    """Return a dense block that has all documents, of which all are in the same fields."""
+    least = min(impacts)
+    width = (max(impacts) - least).bit_length()
+    above = sum((impact - least) << n * width for n, impact in enumerate(impacts))
+    packed = above.to_bytes(8 * width, "little") if width else bytes(1)
+    return bytes([ALL << 6 | 63, mask | 128, least, width | 128 * shares]) + packed
+
+
+def write_earlier_all(impacts: list[int], mask: int) -> bytes:
+    """Return the same block in format 4."""
+    return bytes([ALL << 6 | 63, mask, *impacts])
+
+
 def write_dense(postings: list[Posting]) -> bytes:
     """Return a dense block."""
     escaped = [posting for posting in postings if posting.code == ESCAPED]
     masks = {posting.mask for posting in escaped}
     if len(escaped) == 64 and len(masks) == 1:
-        return bytes([ALL << 6 | 63, *masks, *(posting.impact for posting in escaped)])
+        return write_all([posting.impact for posting in escaped], *masks)
     documents = sum(1 << posting.offset for posting in postings)
     codes = sum(posting.code << 2 * n for n, posting in enumerate(postings))
     kind = PLAIN if masks <= {BODY_ONLY} else SAME if len(masks) == 1 else MASKED

@@ -42,3 +42,24 @@ def unpack(packed: bytes) -> list[Row] | None:
             rows.append(row)
             numbers = []
     return rows if not numbers and not shift else None
+
+
+def columns(rows: list[Row]) -> list[tuple[int, ...]]:
+    """Return the steps from the row before, by column; in the first row of a term they are 0."""
+    steps = [
+        (row[0] - before[0], row[1] - before[1], row[2] - before[2]) if row[0] else (0, 0, 0)
+        for before, row in pairwise([(0, 0, 0), *rows])
+    ]
+    return list(zip(*steps, strict=True)) or [(), (), ()]
+
+
+def add_up(steps: list[Row]) -> list[Row] | None:
+    """Return the rows of steps, None if they are not those of any."""
+    rows: list[Row] = []
+    for one, two, three in steps:
+        last = rows[-1] if rows else (0, 0, 0)
+        row = (last[0] + one, last[1] + two, last[2] + three) if one else (0, 0, 0)
+        if max(row) >= 1 << 32 or (not one and (two or three)) or (one and not rows):
+            return None
+        rows.append(row)
+    return rows

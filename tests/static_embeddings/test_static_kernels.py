@@ -10,7 +10,7 @@ import pytest
 
 from naive import word_pieces as naive
 from periplus.static_embeddings import StaticModel, load_static_model, tabulate_code_points, write_model
-from periplus.static_embeddings.kernels import passage_vectors, word_memory, word_pieces
+from periplus.static_embeddings.kernels import numbered_words, passage_vectors, word_memory, word_pieces
 
 TEXTS = (
     "Who invented the telephone? Schrödinger's cat, 1987.",
@@ -111,8 +111,8 @@ def test_passages_are_sums_of_their_pieces(model: StaticModel, limits: tuple[int
     rows, counts = np.zeros(count, np.int32), np.zeros((count, 3), np.int32)
     raw = np.frombuffer(bytes(data), np.uint8)
     spans = np.array(titles, np.int64), np.array(bodies, np.int64)
-    memory = word_memory.allocate_memory(model.table, 16)
-    used = passage_vectors.embed_documents(model.table, raw, *spans, limits, memory, signs, rows, counts)
+    memory, texts_of = word_memory.allocate_memory(model.table, 16), numbered_words.no_numbers()
+    used = passage_vectors.embed_documents(model.table, raw, *spans, limits, memory, texts_of, signs, rows, counts)
     vocabulary, floats, at = vocabulary_of(model), floats_of(model), 0
     for number, (title, body) in enumerate(texts):
         own = [naive.embed(words, vocabulary, floats) for words in naive.passages_of(title, body, limits, vocabulary)]
@@ -127,7 +127,10 @@ def test_passages_are_sums_of_their_pieces(model: StaticModel, limits: tuple[int
         assert counts[number].tolist() == [len(words), sum(len(p) == 1 for p in pieces), sum(map(len, pieces))]
     assert used == at
     again = np.zeros_like(signs)  # With what the memory has of the words by now.
-    assert passage_vectors.embed_documents(model.table, raw, *spans, limits, memory, again, rows, counts) == used
+    used_again = passage_vectors.embed_documents(
+        model.table, raw, *spans, limits, memory, texts_of, again, rows, counts
+    )
+    assert used_again == used
     assert (again == signs).all()
 
 

@@ -82,6 +82,13 @@ def test_a_query_of_another_script_has_no_vector(query: str) -> None:
     assert load_static_model().encode_query(query) is None
 
 
+@pytest.mark.parametrize("query", ["9/11", "2025", "24/7", "3.14159", "1,000,000"])
+def test_a_query_without_letters_has_no_vector(query: str) -> None:
+    model = load_static_model()
+    assert model.encode_query(query) is None
+    assert model.encode_query(f"{query} memorial") is not None
+
+
 def test_a_long_query_is_read_up_to_a_limit() -> None:
     model = load_static_model()
     query = model.encode_query("mountain " * 1_000_000)

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive import words as naive
-from periplus.text import WordTable, split_text, token_spans
-from periplus.text.folding import folding
+from periplus.text import WordTable, ascii_forms, split_text, token_spans
+from periplus.text.folding import OTHER_FORM, folding
 from periplus.text.kernels import symbols
 
 ALPHABET = (
@@ -128,3 +128,13 @@ def test_one_word_in_two_languages_is_two_words() -> None:
     tokens = table.split(b"gifts gifts", np.array([0, 5, 11], np.int64), np.array([1, 2], np.uint8))
     assert tokens.words.tolist() == [0, 1]
     assert table.terms()[0] == b"gift"
+
+
+def test_forms_of_characters_are_what_splitting_makes_of_them() -> None:
+    forms = ascii_forms().tolist()
+    codes = [*range(0x500), *range(0x500, 0x3000, 11), *range(0x3000, 0x20000, 397), 0xFF10, 0xFF21, 0x1D400]
+    for code in codes:
+        if chr(code) in "#+." or 0xD800 <= code < 0xE000:
+            continue
+        expected = ["a", "b"] if forms[code] == 0 else ["ab"] if forms[code] == 1 else [f"a{chr(forms[code])}b"]
+        assert forms[code] == OTHER_FORM or split_text(f"a{chr(code)}b") == expected, hex(code)

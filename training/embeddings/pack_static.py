@@ -8,6 +8,9 @@ VOCABULARY.json   a tokenizer of the package `tokenizers`: WordPiece after NFKD,
 CARD.json         what the table was trained from: sources of texts, teacher, seeds, figures
 OUT               src/periplus/static_embeddings/english.arrays
 
+Of the vectors, the first 192 components are packed: they are in the order of the principal components of the teacher,
+and the signs of the others add nothing that could be measured (docs/decisions/135).
+
 Pieces with characters other than ASCII letters and digits are left out: the table is for English, and a word of
 another script says nothing by its letters.
 """
@@ -21,6 +24,8 @@ import numpy as np
 from periplus.static_embeddings import MODEL_PATH, tabulate_code_points, write_model
 
 MAX_BYTES = 8_000_000
+WIDTH = 192
+"""Components of a vector that are packed."""
 UNKNOWN = "[UNK]"
 NORMALIZER = ["NFKD", "StripAccents", "Lowercase"]
 SPLIT = "[^\\p{L}\\p{N}]+"
@@ -64,7 +69,9 @@ def main() -> None:
     notes = json.loads(card.read_text("utf-8"))
     if missing := [name for name in REQUIRED if name not in notes]:
         sys.exit(f"{card} does not give: {', '.join(missing)}.")
-    model = write_model(out, pieces, arrays["table"], arrays["scale"].astype(np.float32), tabulate_code_points(), notes)
+    vectors = np.ascontiguousarray(arrays["table"][:, :WIDTH])
+    scales = arrays["scale"].astype(np.float32)
+    model = write_model(out, pieces, vectors, scales, tabulate_code_points(), notes)
     size = out.stat().st_size
     if size > MAX_BYTES:
         out.unlink()

@@ -29,9 +29,10 @@ __all__ = [
 FORMAT: Final = 3
 """Since 2, segments have main content and boilerplate in fields of their own, and the rules of their tokens.
 Since 3, the manifest has a checksum."""
-SEGMENT_FORMAT: Final = 4
+SEGMENT_FORMAT: Final = 5
 """Format of the files of a segment: 2 since there is a field for boilerplate, 3 since skip entries are packed, 4 since
-columns of integers, positions of escaped postings, terms and names are."""
+columns of integers, positions of escaped postings, terms and names are, 5 since keys of names and titles are shorter,
+and long blocks say both of their lengths in a byte."""
 _NAME: Final = "manifest.json"
 _MAX_LISTED: Final = 1_000
 """More deleted documents than this are stored as bitmaps in a file of their own, and not listed in the manifest."""

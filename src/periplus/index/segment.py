@@ -22,13 +22,14 @@ from periplus.index.kernels import (
     term_dictionary,
     term_packing,
 )
+from periplus.index.kernels.postings_format import SIZED, UNSIZED
 from periplus.index.kernels.postings_scan import LOOKUP_FIELDS
 from periplus.index.kernels.term_dictionary import TermEntry
 from periplus.index.language_sets import MAX_LANGUAGE_SETS, LanguageSets
 from periplus.index.own_fields.own_fields import OwnFields
 from periplus.index.plain_impacts import read_plain_impacts
-from periplus.index.segment_file import PACKED_FORMAT, SegmentFile
-from periplus.index.skip_entries.kernels import unpack_rows
+from periplus.index.segment_file import PACKED_FORMAT, SIZED_FORMAT, SegmentFile
+from periplus.index.skip_entries.skip_columns import SKIP_COLUMNS, read_skip_entries
 from periplus.index.stored_texts import StoredTexts
 from periplus.index.term_rows import TermRowCache
 from periplus.index.validation.kernels import term_checks
@@ -84,6 +85,7 @@ class Segment:
             postings["wide"],
             self.documents,
             int(postings.format >= PACKED_FORMAT),
+            SIZED if postings.format >= SIZED_FORMAT else UNSIZED,
             np.zeros(len(self.packed_terms.pages) // 8 + 1, np.uint8),
         )
         self._term_rows = TermRowCache(self.packed_terms, self._postings_arrays)
@@ -122,6 +124,7 @@ class Segment:
             *(arrays.stream, file["positions"], self._groups, self._plain_impacts),
             *(*self._static_ranks, self.live, self._bitsets),
             is_packed=arrays.is_packed,
+            sized=arrays.sized,
         )
         self.pinned_postings = pointers.pin(self.postings)
 
@@ -140,15 +143,11 @@ class Segment:
 
     @functools.cached_property
     def _groups(self) -> npt.NDArray[np.uint32]:
-        """Skip entries, unpacked; up to format 2 they are stored as they are."""
+        """Skip entries, in memory unless they are stored as they are, as up to format 2."""
         file = self.files["postings"]
-        if "groups" in file:
-            return file["groups"]
-        count = unpack_rows(file["skips"], np.zeros((0, 3), np.uint32))
-        if count < 0:
-            raise self.damaged("postings", "skips")
-        rows = np.zeros((count, 3), np.uint32)
-        unpack_rows(file["skips"], rows)
+        rows = read_skip_entries(file)
+        if rows is None:
+            raise self.damaged("postings", "skips" if "skips" in file else SKIP_COLUMNS[0])
         rows.flags.writeable = False  # As what is mapped.
         return rows
 
@@ -168,7 +167,7 @@ class Segment:
         postings = self.files["postings"]
         wide, stream = postings["wide"], self._postings_arrays.stream
         blocks = -(-self.documents // inversion.BLOCK)
-        sets: npt.NDArray[np.uint64] = document_sets.build_bitsets(stream, wide, blocks)
+        sets: npt.NDArray[np.uint64] = document_sets.build_bitsets(stream, self._postings_arrays.sized, wide, blocks)
         if len(sets) != len(wide):
             raise self.damaged("postings", "wide")
         return sets

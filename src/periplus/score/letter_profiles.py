@@ -33,7 +33,8 @@ def language_profiles() -> page_features.LanguageProfiles:
         _insert(table, int(page_features.hash_word(raw, 0, len(raw), number)))
     has_stop_words = np.zeros(len(LANGUAGES), np.uint8)
     has_stop_words[[number for number, _ in words]] = 1
-    return page_features.LanguageProfiles(letters, table, has_stop_words)
+    expected = (letters * np.log2(np.where(letters > 0, letters, 1.0))).sum(axis=1)
+    return page_features.LanguageProfiles(letters, expected, table, has_stop_words)
 
 
 def _parse_frequencies(parts: list[str]) -> npt.NDArray[np.float64]:

@@ -16,7 +16,7 @@ from periplus.text.compounds import (
     find_compounds,
     is_clitic,
 )
-from periplus.text.folding import code_point_kinds
+from periplus.text.folding import ascii_forms, code_point_kinds
 from periplus.text.kernels.tokenizer import ANALYSIS
 from periplus.text.language_codes import (
     LANGUAGES,
@@ -66,6 +66,7 @@ __all__ = [
     "WordTable",
     "acronym_letters",
     "analyse_words",
+    "ascii_forms",
     "choose_languages",
     "code_point_kinds",
     "content_words",

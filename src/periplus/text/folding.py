@@ -13,7 +13,13 @@ import numpy.typing as npt
 
 from periplus.text.kernels import tokenizer
 
-__all__ = ["code_point_kinds", "folding"]
+__all__ = ["OTHER_FORM", "ascii_forms", "code_point_kinds", "folding"]
+
+OTHER_FORM: Final = 255
+"""A code point that is something else than a separator, nothing, or one letter or digit of ASCII."""
+_DROPPED_FORM: Final = 1
+_NON_JOINER: Final = 0x200C
+_ASCII_LETTERS: Final = b"0123456789abcdefghijklmnopqrstuvwxyz"
 
 _UNSPACED: Final = (
     (0x0E00, 0x0EFF),  # Thai, Lao
@@ -103,3 +109,22 @@ def folding() -> tokenizer.FoldTable:
 def code_point_kinds() -> npt.NDArray[np.uint8]:
     """Return the tokenizer class of each code point."""
     return folding().kind
+
+
+@functools.cache
+def ascii_forms() -> npt.NDArray[np.uint8]:
+    """Return what splitting makes of each code point: a letter or digit of ASCII, 0 where it separates words, 1 where
+    it is left out, `OTHER_FORM` for all else. Symbols that are tokens of their own separate words."""
+    kind, start, blob = folding()
+    forms = np.full(len(kind), OTHER_FORM, np.uint8)
+    forms[(kind == tokenizer.SEPARATOR) | (kind == tokenizer.APOSTROPHE)] = 0
+    forms[kind == tokenizer.MARK] = _DROPPED_FORM
+    folded = np.flatnonzero((kind == tokenizer.WORD) & (start >= 0))
+    at = start[folded]
+    is_ascii = (blob[at] == 1) & np.isin(blob[at + 1], np.frombuffer(_ASCII_LETTERS, np.uint8))
+    forms[folded[is_ascii]] = blob[at + 1][is_ascii]
+    forms[_NON_JOINER] = OTHER_FORM  # It separates the words of some scripts.
+    for code in range(128):
+        forms[code] = ord(chr(code).lower()) if chr(code).isalnum() else 0
+    forms.flags.writeable = False
+    return forms

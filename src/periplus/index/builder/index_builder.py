@@ -204,7 +204,9 @@ class _SegmentsWriter:
             step = -(-len(batch) * _PART_BYTES // max(1, max_batch_bytes(self._settings, 1)))
             for at in range(0, len(batch), step):
                 part = slice(at, at + step)
-                builder.add_batch(tokenize_batch(batch[part], static[part], self._scorer, builder.words))
+                builder.add_batch(
+                    tokenize_batch(batch[part], static[part], self._scorer, builder.words, builder.pieces)
+                )
             self._write_if_full()
             return
         self._pending.append(self._pool.submit(tokenize_batch, batch, static, self._scorer, WordTable()))

@@ -21,8 +21,8 @@ from periplus.index.kernels import forward_index
 from periplus.records import Media
 from periplus.score import PageBatch, PageScorer
 from periplus.settings import IndexSettings
-from periplus.static_embeddings import PassageRows, load_static_model
-from periplus.text import ANALYSIS, WordTable, analyse_words, language_number
+from periplus.static_embeddings import PassageRows, WordNumbers, load_static_model
+from periplus.text import ANALYSIS, Tokens, WordTable, analyse_words, ascii_forms, language_number
 from periplus.typed_decoding import parse_msgpack
 
 __all__ = ["BufferedDocuments", "SegmentBuilder", "TokenizedBatch", "tokenize_batch"]
@@ -91,9 +91,16 @@ class BufferedDocuments(NamedTuple):
 
 
 def tokenize_batch(
-    batch: Sequence[Document], static: npt.NDArray[np.float32], scorer: PageScorer, table: WordTable
+    batch: Sequence[Document],
+    static: npt.NDArray[np.float32],
+    scorer: PageScorer,
+    table: WordTable,
+    pieces: npt.NDArray[np.uint64] | None = None,
 ) -> TokenizedBatch:
-    """Return a batch with its texts split into words, which are added to `table`, and its pages measured."""
+    """Return a batch with its texts split into words, which are added to `table`, and its pages measured.
+
+    pieces: of the words of the table, from `StaticModel.number_pieces`, if it has had batches before.
+    """
     (keys, urls, hosts, titles, languages, fetched, kinds, fields, flags, days, simhashes, media, news, *rest) = zip(
         *batch, strict=True
     )
@@ -126,7 +133,8 @@ def tokenize_batch(
         "content": np.array(contents, np.uint64),
     }
     joined = b"".join(addresses)
-    passages = _embed(data, bounds[:-1].reshape(sizes.shape), sizes, languages)
+    words = _number_words(table, tokens, len(batch), pieces)
+    passages = _embed(data, bounds[:-1].reshape(sizes.shape), sizes, languages, words)
     columns["passages"] = passages.rows
     columns["quality"] = _measure_quality(data, bounds, columns, joined, scorer)
     return TokenizedBatch(
@@ -153,12 +161,29 @@ def _language_numbers(codes: Sequence[str]) -> npt.NDArray[np.uint8]:
     return np.fromiter(map(numbers.__getitem__, codes), np.uint8, len(codes))
 
 
-def _embed(data: bytes, begin: AnyArray, sizes: AnyArray, languages: Sequence[str]) -> PassageRows:
-    """Return the vectors of documents by the static model."""
+def _number_words(
+    table: WordTable, tokens: Tokens, documents: int, pieces: npt.NDArray[np.uint64] | None
+) -> WordNumbers:
+    """Return titles and bodies as numbers of words."""
+    lengths = tokens.lengths.reshape(documents, len(Field))
+    begin = np.cumsum(tokens.lengths, dtype=np.int64).reshape(lengths.shape) - lengths
+    titles, bodies = _field_spans(begin, lengths)
+    rows = load_static_model().number_pieces() if pieces is None else pieces
+    return WordNumbers(tokens.words, titles, bodies, *table.as_arrays(), ascii_forms(), rows)
+
+
+def _field_spans(begin: AnyArray, sizes: AnyArray) -> tuple[AnyArray, AnyArray]:
+    """Return where titles and bodies begin and end."""
     titles, bodies = (
         np.stack((begin[:, field], begin[:, field] + sizes[:, field]), axis=1) for field in (Field.TITLE, Field.BODY)
     )
-    return load_static_model().embed_documents(np.frombuffer(data, np.uint8), titles, bodies, languages)
+    return titles, bodies
+
+
+def _embed(data: bytes, begin: AnyArray, sizes: AnyArray, languages: Sequence[str], words: WordNumbers) -> PassageRows:
+    """Return the vectors of documents by the static model."""
+    titles, bodies = _field_spans(begin, sizes)
+    return load_static_model().embed_documents(np.frombuffer(data, np.uint8), titles, bodies, languages, words)
 
 
 def _measure_quality(
@@ -193,6 +218,8 @@ class SegmentBuilder:
         self.settings = settings
         self.words, self.terms = WordTable(), WordTable()
         """All words so far, and the terms that they are indexed as."""
+        self.pieces = load_static_model().number_pieces()
+        """Of the words, by the static model."""
         self.documents = 0
         self._untrimmed = 0
         self._term_of_word: list[npt.NDArray[np.int32]] = []

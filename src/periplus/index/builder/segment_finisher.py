@@ -33,7 +33,7 @@ from periplus.index.own_fields.field_schema import read_schema
 from periplus.index.static_vectors import select_passages, write_static_vectors
 from periplus.index.vocabulary.completions import first_link_texts
 from periplus.index.vocabulary.name_table import ReadBodies, write_names
-from periplus.index.vocabulary.surface_forms import SAMPLE_TOKENS, VocabularyStatistics, count_vocabulary
+from periplus.index.vocabulary.surface_forms import SAMPLE_TOKENS, count_vocabulary
 from periplus.index.vocabulary.title_keys import title_keys
 from periplus.index.vocabulary.words_file import write_words
 from periplus.index.word_pairs.pair_lists import write_token_pairs
@@ -89,7 +89,8 @@ def finish_segment(
     trim_heap(size)
     texts = _document_tokens(documents, rows)
     sample = _LIVE_SAMPLE if live else SAMPLE_TOKENS
-    statistics = _write_postings(builder, texts, collection or folder_statistics(folder.parent), sample)
+    frequency = _write_postings(builder, texts, collection or folder_statistics(folder.parent))
+    statistics = count_vocabulary(*builder.words.as_arrays(), texts, frequency, sample)
     columns = {name: documents.columns[name][rows] for name in _COLUMN_ORDER if name in documents.columns}
     columns["title_key"] = title_keys(builder.words, builder.terms, builder.term_of_word(), texts)
     builder.release_words()
@@ -158,13 +159,13 @@ def _document_tokens(documents: BufferedDocuments, rows: Numbers) -> forward_ind
 
 
 def _write_postings(
-    builder: SegmentBuilder, texts: forward_index.DocumentTokens, collection: BuildStatistics | None, sample: int
-) -> VocabularyStatistics:
-    """Write the term dictionary and the postings; return the statistics of words."""
+    builder: SegmentBuilder, texts: forward_index.DocumentTokens, collection: BuildStatistics | None
+) -> npt.NDArray[np.int32]:
+    """Write the term dictionary and the postings; return the document frequency of each word."""
     uses = forward_index.count_word_uses(texts, builder.words.count)
     term_of_word = builder.term_of_word()
     totals = np.bincount(term_of_word, uses[:, forward_index.USES_TOKENS], builder.terms.count).astype(np.int64)
-    frequency = uses[:, forward_index.USES_DOCUMENTS].astype(np.int32)
+    frequency: npt.NDArray[np.int32] = uses[:, forward_index.USES_DOCUMENTS].astype(np.int32)
     del uses  # Four times as large, and sorting takes what memory there is.
     blob, start = builder.terms.as_arrays()
     used = np.flatnonzero(totals)  # Not the terms of documents that are left out.
@@ -173,15 +174,13 @@ def _write_postings(
     new[in_order] = np.arange(len(in_order), dtype=np.int32)
     term_of_word, totals = new[term_of_word], totals[in_order]
     scale = field_scaling.scale_fields(texts.lengths, builder.settings, collection)
-    runs = (
-        forward_index.sort_tokens(texts, term_of_word, totals[first:last], first)
-        for first, last in split_runs(totals, _tokens_at_once(builder))
-    )
-    postings = write_runs(builder.folder, runs, scale, builder.settings)
+    spans = list(split_runs(totals, _tokens_at_once(builder)))
+    runs = (forward_index.sort_tokens(texts, term_of_word, totals[first:last], first) for first, last in spans)
+    postings = write_runs(builder.folder, runs, scale, builder.settings, single=len(spans) == 1)
     sorted_blob, starts = string_table.reorder_strings(blob, start[:-1], start[1:], in_order)
     segment_writer.write_lexicon(builder.folder, starts, sorted_blob, postings)
     write_token_pairs(builder.folder, texts, term_of_word, postings)
-    return count_vocabulary(*builder.words.as_arrays(), texts, frequency, sample)
+    return frequency
 
 
 def _tokens_at_once(builder: SegmentBuilder) -> int:
@@ -210,16 +209,24 @@ def _write_columns(folder: Path, documents: BufferedDocuments, columns: Columns,
 
 
 def _body_reader(documents: BufferedDocuments, rows: Numbers) -> ReadBodies:
-    """Return a function that returns the bodies of some documents, from one up to another, one after the other."""
+    """Return a function that returns the bodies of some documents, from one up to another, one after the other.
+
+    They are valid until it is called again.
+    """
     data, sizes = documents.data, documents.columns["sizes"]
     begin = (_starts(sizes.sum(axis=1, dtype=np.int64)) + sizes[:, : Field.BODY].sum(axis=1))[rows]
     bodies = sizes[rows, Field.BODY]
 
+    room = np.empty(0, np.uint8)
+
     def read_bodies(first: int, last: int) -> npt.NDArray[np.uint8]:
-        texts: npt.NDArray[np.uint8] = forward_index.concatenate_texts(
-            data, begin[first:last], bodies[first:last].astype(np.int64)
-        )
-        return texts
+        nonlocal room
+        wanted = bodies[first:last].astype(np.int64)
+        size = int(wanted.sum())
+        if size > len(room):  # New memory for each call would have to be cleared by the system first.
+            room = np.empty(size, np.uint8)
+        forward_index.copy_texts(data, begin[first:last], wanted, room)
+        return room[:size]
 
     return read_bodies
 

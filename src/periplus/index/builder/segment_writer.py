@@ -13,6 +13,8 @@ from periplus.index.document_order import order_notes
 from periplus.index.kernels import inversion, postings_format, term_dictionary, term_packing
 from periplus.index.plain_impacts import IMPACT_NUMBER, pack_plain_impacts
 from periplus.index.segment_file import write_segment_file
+from periplus.index.skip_entries.skip_columns import SKIP_COLUMNS, skip_columns
+from periplus.index.vocabulary.title_keys import TITLE_KEY_MASK
 from periplus.store import compress
 
 __all__ = [
@@ -27,7 +29,7 @@ __all__ = [
     "write_text",
 ]
 
-_POSTINGS_ARRAYS: Final = ("stream", "positions", "skips", "wide")
+_POSTINGS_ARRAYS: Final = ("stream", "positions", "wide")
 _PAGE_OFFSETS: Final = ("page_start", "page_stream", "page_position")
 TEXT_BLOCK: Final = 4_096
 """Bytes of text in a block. Presenting a hit decompresses one: 12 us, where 16 kB took 22 and saved 3 to 7 % of it."""
@@ -56,7 +58,8 @@ Numbers = npt.NDArray[Any]
 def write_postings_file(folder: Path, arrays: Columns) -> None:
     """Write the encoded postings."""
     columns = {name: arrays[name] for name in _POSTINGS_ARRAYS} | pack_plain_impacts(arrays["plain_impact"])
-    write_segment_file(folder, "postings", columns, packed=(IMPACT_NUMBER,))
+    columns |= skip_columns(arrays["skips"])
+    write_segment_file(folder, "postings", columns, packed=(IMPACT_NUMBER, *SKIP_COLUMNS))
 
 
 def write_lexicon(
@@ -97,6 +100,8 @@ def block_maxima(static: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 def write_columns(folder: Path, columns: Columns, strings: Columns, order: str) -> None:
     """Write packed columns, and tables of strings, of documents in an order."""
+    if "title_key" in columns:
+        columns = {**columns, "title_key": columns["title_key"] & np.uint64(TITLE_KEY_MASK)}
     packed = {name: column if name in _UNPACKED_COLUMNS else _pack_column(column) for name, column in columns.items()}
     write_segment_file(folder, "documents", {**packed, **strings}, order_notes(order), packed=columns)
 

@@ -1,5 +1,6 @@
 """A buffer for bytes that become one array: in memory while they are few, in a file when they are many."""
 
+import os
 from pathlib import Path
 from typing import BinaryIO, Final, Self
 
@@ -12,7 +13,9 @@ __all__ = ["Spool"]
 
 _MAX_MEMORY: Final = 64 << 20
 _WRITE_SIZE: Final = 1 << 20
-"""Smaller pieces are joined before they are written to the file."""
+"""Bytes that are written to the file at a time, at least."""
+_MAX_PIECES: Final = 512
+"""Pieces that are written by one call: systems allow 1,024."""
 
 
 class Spool:
@@ -47,15 +50,19 @@ class Spool:
     def _spill(self) -> None:
         with disk_errors(self._path):
             self._file = self._file or self._path.open("wb", buffering=0)
-            for piece in self._join_small():
-                at = 0
-                while at < len(piece):  # A write may be partial.
-                    at += self._file.write(piece[at:]) or 0
+            for first in range(0, len(self._pieces), _MAX_PIECES):
+                self._write(self._pieces[first : first + _MAX_PIECES])
         self._pieces.clear()
         self._buffered = 0
 
-    def _join_small(self) -> list[bytes | memoryview]:
-        return self._pieces if self._buffered > _WRITE_SIZE * len(self._pieces) else [b"".join(self._pieces)]
+    def _write(self, pieces: list[bytes | memoryview]) -> None:
+        """Write pieces by one call of the system, without joining them; a write may be partial."""
+        assert self._file is not None
+        written, size = os.writev(self._file.fileno(), pieces), sum(map(len, pieces))
+        if written < size:
+            rest = memoryview(b"".join(pieces))
+            while written < size:
+                written += self._file.write(rest[written:]) or 0
 
     def array(self) -> npt.NDArray[np.uint8]:
         """Return all pieces as one read-only array."""

@@ -19,6 +19,8 @@ __all__ = ["split_runs", "write_runs"]
 
 _SPILL_SHARE: Final = 32
 """Postings and positions are each spooled to a file beyond this part of the memory of a build; sorting takes more."""
+_SINGLE_SHARE: Final = 5
+"""And beyond this one if all terms are in one run: nothing is sorted after it."""
 
 Numbers = npt.NDArray[np.int64]
 
@@ -36,11 +38,19 @@ def split_runs(totals: Numbers, max_tokens: int) -> Iterator[tuple[int, int]]:
 
 
 def write_runs(
-    folder: Path, runs: Iterable[inversion.SortedTokens], scale: npt.NDArray[np.float32], settings: IndexSettings
+    folder: Path,
+    runs: Iterable[inversion.SortedTokens],
+    scale: npt.NDArray[np.float32],
+    settings: IndexSettings,
+    *,
+    single: bool = False,
 ) -> inversion.Postings:
-    """Write the postings of all terms, given in runs; return what the term dictionary stores of each term."""
+    """Write the postings of all terms, given in runs; return what the term dictionary stores of each term.
+
+    single: whether there is one run only.
+    """
     with ExitStack() as stack:
-        max_memory = settings.memory_mb * 1_000_000 // _SPILL_SHARE
+        max_memory = settings.memory_mb * 1_000_000 // (_SINGLE_SHARE if single else _SPILL_SHARE)
         names = "stream", "positions", "skips"
         spools = {name: stack.enter_context(Spool(folder / f"{name}.part", max_memory)) for name in names}
         rows = 0

@@ -18,7 +18,7 @@ from periplus.index.collection.merged_terms import merge_dictionaries, select_nu
 from periplus.index.collection.segment_dictionary import SegmentDictionary
 from periplus.index.kernels import term_packing
 from periplus.index.kernels.term_dictionary import MIN_ENTRY, PAGE, TermDictionary
-from periplus.index.vocabulary.name_file import known_keys
+from periplus.index.vocabulary.name_file import known_keys, shorten_keys
 from periplus.index.vocabulary.name_lookup import MAX_ROWS
 from periplus.index.vocabulary.spelling_dictionary import SpellingDictionary
 
@@ -57,7 +57,7 @@ class CollectionDictionary:
             np.concatenate([np.zeros(0, np.uint64), *(part.language_terms for part in parts)])
         )
         sizes = [len(part.name_key) for part in parts]
-        keys = np.concatenate([np.zeros(0, np.uint64), *(part.name_key for part in parts)])
+        keys = shorten_keys(np.concatenate([np.zeros(0, np.uint64), *(part.name_key for part in parts)]))
         order = np.argsort(keys, kind="stable")  # So that those of one key are in the order of segments.
         self._name_keys = keys[order]
         self._name_parts = np.repeat(np.arange(len(parts), dtype=np.int32), sizes)[order]
@@ -129,14 +129,15 @@ class CollectionDictionary:
         """Return the documents that have the name with a key, in the order of segments; those deleted are left out."""
         if not key:
             return []
-        begin = end = int(self._name_keys.searchsorted(np.uint64(key)))
-        while end < len(self._name_keys) and self._name_keys[end] == np.uint64(key):
+        wanted = shorten_keys(np.array([key], np.uint64))[0]  # Segments of earlier versions have all of its bits.
+        begin = end = int(self._name_keys.searchsorted(wanted))
+        while end < len(self._name_keys) and self._name_keys[end] == wanted:
             end += 1
         return [entry for row in range(begin, end) if (entry := self._name_entry(row, begin)) is not None]
 
     def known_names(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
         """Return of which names, given by their keys, there are documents, deleted or not."""
-        return known_keys(self._name_keys, keys)
+        return known_keys(self._name_keys, shorten_keys(keys))
 
     def _name_entry(self, row: int, first: int) -> NameEntry | None:
         """Return a row of the names; None if its document is deleted, or its segment has many before it."""

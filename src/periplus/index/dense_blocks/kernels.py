@@ -20,9 +20,11 @@ from periplus.index.kernels.postings_format import (
     DENSE_SAME,
     ESCAPED,
     LONG_BLOCK,
+    SHARED,
 )
 
 __all__ = [
+    "are_shared",
     "count_escaped",
     "dense_bytes",
     "dense_codes",
@@ -39,8 +41,12 @@ __all__ = [
 _LOW = np.uint64(0x5555555555555555)
 """The low bit of each of 32 codes."""
 _ONE, _THREE = np.uint64(1), np.uint64(3)
+_BYTE_LIMIT = 255
 _BYTE, _ALL = np.uint64(255), ~np.uint64(0)
 _KIND_SHIFT = 6
+_WIDTH = 15
+"""The bits of the width of impacts that are packed."""
+_MAX_WIDTH = 8
 _CODES = 1 + BLOCK // 8
 """Bytes before the codes."""
 _WORD_CODES = 32
@@ -81,6 +87,14 @@ def count_escaped(stream: Any, at: int, count: int) -> int:  # pragma: no cover 
 
 
 @njit(cache=True, nogil=True, forceinline=True)
+def are_shared(stream: Any, at: int) -> bool:  # pragma: no cover - compiled
+    """Return whether all postings of the dense block at `at` have the same positions, which are written once."""
+    if stream[at] >> _KIND_SHIFT != DENSE_ALL:
+        return False
+    return bool(stream[at + 1] & np.uint8(SHARED)) and bool(stream[at + 3] & np.uint8(SHARED))
+
+
+@njit(cache=True, nogil=True, forceinline=True)
 def _impacts_at(kind: int, at: int, count: int) -> int:  # pragma: no cover - compiled
     """Return where the impacts of a dense block begin, or the mask before them."""
     return at + 1 if kind == DENSE_ALL else at + _CODES + ((count + 3) >> 2)
@@ -98,6 +112,11 @@ def read_impact(stream: Any, kind: int, at: int, number: int) -> tuple[int, int]
         return np.int64(BODY_ONLY), np.int64(stream[at + number])
     if kind == DENSE_MASKED:
         return np.int64(stream[at + 2 * number + 1]), np.int64(stream[at + 2 * number])
+    if kind == DENSE_ALL and stream[at] & np.uint8(SHARED):
+        bit: Any = number * np.int64(stream[at + 2] & np.uint8(_WIDTH))
+        width = np.uint64(stream[at + 2] & np.uint8(_WIDTH))
+        above = (load_uint64(stream, at + 3 + (bit >> 3)) >> np.uint64(bit & 7)) & ((_ONE << width) - _ONE)
+        return np.int64(stream[at] & np.uint8(SHARED - 1)), np.int64(stream[at + 1]) + np.int64(above)
     return np.int64(stream[at]), np.int64(stream[at + 1 + number])
 
 
@@ -139,6 +158,20 @@ def find_dense(stream: Any, at: int, offset: int) -> tuple[int, int, int, int]: 
 
 
 @njit(cache=True, nogil=True)
+def _score_all(
+    stream: Any, at: int, fields: int, weight: Any, scores: Any, highest: Any
+) -> tuple[Any, Any]:  # pragma: no cover - compiled
+    """Do what `score_dense` does, in a block that has all documents, with packed impacts."""
+    if not fields & np.int64(stream[at + 1] & np.uint8(SHARED - 1)):
+        return np.uint64(0), highest
+    for number in range(BLOCK):
+        _, impact = read_impact(stream, DENSE_ALL, at + 1, number)
+        scores[number] += weight * np.float32(impact)
+        highest = max(highest, scores[number])
+    return _ALL, highest
+
+
+@njit(cache=True, nogil=True)
 def score_dense(
     stream: Any, at: int, plain_impact: Any, base: int, fields: int, weight: Any, scores: Any, highest: Any
 ) -> tuple[Any, Any]:  # pragma: no cover - compiled
@@ -153,6 +186,8 @@ def score_dense(
         the documents that have the term in these fields, and the highest score
     """
     kind, documents = np.int64(stream[at] >> _KIND_SHIFT), dense_documents(stream, at)
+    if kind == DENSE_ALL and stream[at + 1] & np.uint8(SHARED):
+        return _score_all(stream, at, fields, weight, scores, highest)
     count = popcount(documents)
     extra = _impacts_at(kind, at, count)
     codes, following = dense_codes(stream, at, count)
@@ -211,7 +246,12 @@ def dense_bytes(stream: Any, at: int, stop: int, last: int) -> int:  # pragma: n
         how many postings it has, -1 if its bytes are not those of so many, or are not valid
     """
     kind, count, begin = np.int64(stream[at] >> _KIND_SHIFT), np.int64(BLOCK), at + 1
-    if kind == DENSE_ALL:
+    if kind == DENSE_ALL and stop - at > 4 and stream[at + 1] & np.uint8(SHARED):
+        width = np.int64(stream[at + 3] & np.uint8(SHARED - 1))
+        if width > _MAX_WIDTH or stop - at != 4 + BLOCK // 8 * width + (width == 0) or last < BLOCK - 1:
+            return np.int64(-1)
+        escaped = np.int64(BLOCK)
+    elif kind == DENSE_ALL:
         if stop - at != 2 + BLOCK or last < BLOCK - 1:
             return np.int64(-1)
         escaped = np.int64(BLOCK)
@@ -231,7 +271,7 @@ def dense_bytes(stream: Any, at: int, stop: int, last: int) -> int:  # pragma: n
             return np.int64(-1)
     for number in range(escaped):
         mask, impact = read_impact(stream, kind, begin, number)
-        if mask == 0 or mask >= 1 << 7 or impact == 0:
+        if mask == 0 or mask >= 1 << 7 or impact == 0 or impact > _BYTE_LIMIT:
             return np.int64(-1)
     return count
 

@@ -11,7 +11,19 @@ from periplus.accel.pointers import pin
 from periplus.index.dense_blocks.kernels import is_dense
 from periplus.index.kernels.inversion import FIELD_SHIFT
 from periplus.index.kernels.positions import keep_followed, read_positions
-from periplus.index.kernels.postings_format import BITSET, BLOCK, ESCAPED, LONG_BLOCK, SKIP_STEP, SPARSE
+from periplus.index.kernels.postings_format import (
+    BITSET,
+    BLOCK,
+    DENSE_ALL,
+    DENSE_MARK,
+    ESCAPED,
+    LONG_BLOCK,
+    SIZED,
+    SKIP_STEP,
+    SPARSE,
+    long_length,
+    skipped_blocks,
+)
 from periplus.index.kernels.postings_reader import (
     PostingsReader,
     block_bitset,
@@ -54,7 +66,8 @@ _MAX_POSITIONS = 1 << 14
 def _fills_range(stream: Any, at: int, stop: int) -> bool:  # pragma: no cover - compiled
     """Return whether the last of the postings from `at` to `stop` ends there."""
     if is_dense(stream, at, stop):
-        return stop - at > BLOCK // 8  # More is not read of it.
+        # More is not read of it.
+        return stop - at > BLOCK // 8 or stream[at] == np.uint8(DENSE_MARK | DENSE_ALL << 6)
     while at < stop:
         is_escaped = stream[at] >= ESCAPED << 6
         at += 1
@@ -66,11 +79,11 @@ def _fills_range(stream: Any, at: int, stop: int) -> bool:  # pragma: no cover -
 
 
 @njit(cache=True, nogil=True)
-def build_bitsets(stream: Any, bitset_terms: Any, blocks: int) -> Any:  # pragma: no cover - compiled
+def build_bitsets(stream: Any, sized: int, bitset_terms: Any, blocks: int) -> Any:  # pragma: no cover - compiled
     """Return the documents of each term that is encoded as a bitset, by term and block.
 
     Parameters
-        stream: postings of the segment
+        stream, sized: postings of the segment, and its `sized`
         bitset_terms: for each such term, where its postings begin and how many headers it has; may be damaged
         blocks: how many blocks the segment has
     Returns
@@ -91,12 +104,12 @@ def build_bitsets(stream: Any, bitset_terms: Any, blocks: int) -> Any:  # pragma
             step = np.int64(stream[headers + n]) & 15
             length = (np.int64(stream[lengths + (n >> 2)]) >> (2 * (n & 3))) & 3
             if step == SKIP_STEP:
-                block += SKIP_STEP
+                block += skipped_blocks(np.int64(stream[headers + n]))
                 at += 1
                 continue
             block += step + 1
             if length == LONG_BLOCK and at < size:
-                length = np.int64(stream[at]) + LONG_BLOCK
+                length = long_length(np.int64(stream[at]), sized) - 1
                 at += 1
             stop = at + length + 1
             if block >= blocks or stop > size or (stop == size and not _fills_range(stream, at, stop)):
@@ -117,8 +130,8 @@ def _mark_sparse(stream: Any, at: int, width: int, frequency: int, sets: Any) ->
 
 
 @njit(cache=True, nogil=True)
-def _mark_blocked(stream: Any, begin: int, number: int, sets: Any) -> None:  # pragma: no cover - compiled
-    """Add the documents of a term with `number` block headers, whose postings begin at `begin`."""
+def _mark_blocked(stream: Any, sized: int, begin: int, number: int, sets: Any) -> None:  # pragma: no cover - compiled
+    """Add the documents of a term with `number` headers, whose postings begin at `begin`; sized: of the segment."""
     headers = begin + 2
     lengths = headers + number
     at = lengths + (number + 3) // 4
@@ -126,13 +139,13 @@ def _mark_blocked(stream: Any, begin: int, number: int, sets: Any) -> None:  # p
     for n in range(number):
         step = np.int64(stream[headers + n]) & 15
         if step == SKIP_STEP:
-            block += SKIP_STEP
+            block += skipped_blocks(np.int64(stream[headers + n]))
             at += 1
             continue
         block += step + 1
         length = (np.int64(stream[lengths + (n >> 2)]) >> (2 * (n & 3))) & 3
         if length == LONG_BLOCK:
-            length = np.int64(stream[at]) + LONG_BLOCK
+            length = long_length(np.int64(stream[at]), sized) - 1
             at += 1
         sets[block] |= block_bitset(stream, at, at + length + 1)
         at += length + 1
@@ -168,7 +181,7 @@ def mark_terms(postings: PostingsReader, entries: Any, sets: Any, most: int) -> 
             at, width = enter_sparse(begin, frequency, postings.plain_impact, postings.is_packed)
             _mark_sparse(postings.stream, at, width, frequency, sets)
         else:
-            _mark_blocked(postings.stream, entries[n, ENTRY_BEGIN], entries[n, ENTRY_HEADERS], sets)
+            _mark_blocked(postings.stream, postings.sized, entries[n, ENTRY_BEGIN], entries[n, ENTRY_HEADERS], sets)
         work += entries[n, ENTRY_FREQUENCY]
     return len(entries), work
 
@@ -330,7 +343,7 @@ def warm() -> None:
     """Compile this module's kernels for the types that production uses: segments are mapped read-only."""
     sets, terms = np.zeros(1, np.uint64), np.zeros((0, 2), np.int64)
     terms.flags.writeable = False
-    build_bitsets(make_tiny_postings().stream, terms, 1)
+    build_bitsets(make_tiny_postings().stream, SIZED, terms, 1)
     entries = np.array([[1, 0, 1, 0, 0, 0, 0, -1]], np.int64)
     mark_terms(make_tiny_postings(), entries, sets, 1)
     start, blob, url = np.array([0, 1]), np.frombuffer(b"a", np.uint8), np.frombuffer(b"x://a/", np.uint8)

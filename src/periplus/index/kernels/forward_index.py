@@ -19,6 +19,7 @@ __all__ = [
     "DocumentTokens",
     "assign_blocks",
     "concatenate_texts",
+    "copy_texts",
     "count_spaces",
     "count_word_uses",
     "sample_tokens",
@@ -165,13 +166,13 @@ def concatenate_texts(
 ) -> npt.NDArray[np.uint8]:  # pragma: no cover - compiled
     """Return texts of `data`, given where each begins and its size, one after the other."""
     out = np.empty(sizes.sum(), np.uint8)
-    _copy_texts(data, begin, sizes, out)
+    copy_texts(data, begin, sizes, out)
     return out
 
 
 @njit(cache=True, nogil=True)
-def _copy_texts(data: Any, begin: Any, sizes: Any, out: Any) -> None:  # pragma: no cover - compiled
-    """Copy texts to an array that has room for them."""
+def copy_texts(data: Any, begin: Any, sizes: Any, out: Any) -> None:  # pragma: no cover - compiled
+    """Copy texts of `data`, given where each begins and its size, to an array that has room for all of them."""
     source, target = borrow(data), borrow(out)
     at = 0
     for text in range(len(sizes)):
@@ -203,4 +204,5 @@ def warm() -> None:
     sample_tokens(texts, 1)
     assign_blocks(one, 1, np.zeros(1, np.uint32), np.zeros(2, np.uint32))
     concatenate_texts(blob, zero, one)
+    copy_texts(blob, zero, one, blob.copy())
     count_spaces(blob, zero, one)

@@ -17,11 +17,13 @@ from periplus.index.kernels.postings_format import (
     BODY_ONLY,
     ESCAPED,
     LONG_BLOCK,
+    SHARED,
     SPARSE,
     TermPostings,
     choose_encoding,
     group_count,
     posting_size,
+    sized_first,
     write_blocked,
 )
 from periplus.index.position_lists.kernels import write_list, write_position_delta
@@ -49,6 +51,8 @@ MAX_IMPACT = 255
 """Impacts are 1 to MAX_IMPACT, which is a term weight of 1: one byte each."""
 _OFFSET = (1 << FIELD_SHIFT) - 1
 """The bits of a position that are its offset in its field."""
+_MASKED = 4
+"""The bytes of a posting, in a block, that is not in the body only."""
 _IN_BODY = np.uint32(BODY_FIELD) << np.uint32(FIELD_SHIFT)
 _AFTER_BODY = np.uint32(BODY_FIELD + 1) << np.uint32(FIELD_SHIFT)
 """Positions from the first up to, not including, the second are in the body."""
@@ -165,6 +169,50 @@ def _insert_size(positions: Any, begin: int, end: int) -> int:  # pragma: no cov
 
 
 @njit(cache=True, nogil=True)
+def _are_same(
+    out: TermPostings, first: Any, count: Any, positions: Any, begin: int, end: int
+) -> bool:  # pragma: no cover - compiled
+    """Return whether all documents of a block have a posting in the same fields, with the same positions.
+
+    Parameters
+        out, first, count: postings; those of the block begin at `first`, and there are `count` in all
+        positions, begin, end: the positions of the block
+    """
+    size = (end - begin) // BLOCK
+    if np.int64(count - first) != BLOCK or size * BLOCK != end - begin:
+        return False
+    for i in range(first + np.uint64(1), count):
+        if out.mask[i] != out.mask[first] or out.position[i] - out.position[i - np.uint64(1)] != size:
+            return False
+    at = begin + size
+    while at < end and positions[at] == positions[at - size]:
+        at += 1
+    return bool(at == end)
+
+
+@njit(cache=True, nogil=True)
+def _end_block(
+    out: TermPostings, block: int, first: Any, count: Any, size: int, positions: Any, begin: int, end: int
+) -> int:  # pragma: no cover - compiled
+    """Note, or insert, the size of the positions of a block that is not sparse; return where they end then.
+
+    Parameters
+        out, block: postings, and how many blocks are before this one
+        first, count: its first posting, and how many there are up to its end
+        size: the bytes of its postings, if it is not dense
+        positions, begin, end: its positions
+    """
+    out.block_first[block] = 0
+    if size <= LONG_BLOCK:
+        return end
+    if size == BLOCK * _MASKED and _are_same(out, first, count, positions, begin, end):
+        out.block_first[block] = SHARED
+        return _insert_size(positions, begin, begin + (end - begin) // BLOCK)
+    out.block_first[block] = sized_first(size, end - begin)
+    return end if out.block_first[block] else _insert_size(positions, begin, end)
+
+
+@njit(cache=True, nogil=True)
 def _collect(
     tokens: SortedTokens,
     term: int,
@@ -179,13 +227,16 @@ def _collect(
     """Collect the postings of a term in `out`, and write its positions from `begin` on; return how many postings."""
     at, end, count = np.uint64(tokens.starts[term]), np.uint64(tokens.starts[term + 1]), np.uint64(0)
     at_position = begin
-    block, block_size, block_position = np.int64(-1), 0, begin
+    block, block_size, block_position, block_begin, blocks = np.int64(-1), 0, begin, count, 0
     while at < end:
         document = np.int64(tokens.documents[at])
         if document // BLOCK != block:
-            if block_size > LONG_BLOCK and encoding != SPARSE:
-                at_position = _insert_size(positions, block_position, at_position)
-            block, block_size, block_position = document // BLOCK, 0, at_position
+            if block_size and encoding != SPARSE:
+                at_position = _end_block(
+                    out, blocks, block_begin, count, block_size, positions, block_position, at_position
+                )
+                blocks += 1
+            block, block_size, block_position, block_begin = document // BLOCK, 0, at_position, count
         first = at
         at += np.uint64(1)
         while at < end and tokens.documents[at] == document:
@@ -211,8 +262,8 @@ def _collect(
             out.mask[count] = mask
         block_size += posting_size(out.code[count], out.mask[count])
         count += np.uint64(1)
-    if block_size > LONG_BLOCK and encoding != SPARSE:
-        at_position = _insert_size(positions, block_position, at_position)
+    if block_size and encoding != SPARSE:
+        at_position = _end_block(out, blocks, block_begin, count, block_size, positions, block_position, at_position)
     out.position[count] = at_position - begin
     return np.int64(count)
 
@@ -254,6 +305,7 @@ def build_postings(
         np.empty(blocks, np.int32),
         np.empty(blocks, np.uint8),
         np.empty(blocks, np.int8),
+        np.empty(blocks, np.uint8),
     )
     return _build(tokens, scale.reshape(-1), k1, out, out.groups.reshape(-1), out.bitset_terms.reshape(-1), collected)
 
@@ -278,6 +330,7 @@ def _build(
         borrow(room.block_size),
         borrow(room.block_max),
         borrow(room.block_kind),
+        borrow(room.block_first),
     )
     scale, plain_impact, stream = borrow(weights), borrow(out.plain_impact), borrow(out.stream)
     positions, groups, bitset_terms = borrow(out.positions), borrow(rows), borrow(bitset_rows)

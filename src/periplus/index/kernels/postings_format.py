@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
+from periplus.index.packed_integers.kernels import bit_width
 
 __all__ = [
     "BITSET",
@@ -29,15 +30,22 @@ __all__ = [
     "DENSE_SAME",
     "ESCAPED",
     "LONG_BLOCK",
+    "SHARED",
+    "SIZED",
     "SKIP_STEP",
     "SPARSE",
+    "UNSIZED",
     "TermPostings",
     "bound_level",
     "choose_encoding",
     "group_count",
     "group_shift",
+    "long_length",
     "posting_size",
     "read_escaped",
+    "sized_first",
+    "sized_positions",
+    "skipped_blocks",
     "write_blocked",
 ]
 
@@ -56,12 +64,22 @@ BITSET_DENSITY = 2 * BLOCK
 BODY_ONLY = 32
 """The mask of fields of a posting that is in the body only."""
 SKIP_STEP = 15
-"""In the low half of a header: skip this many blocks, the term is in none of them."""
+"""In the low half of a header: skip this many blocks, the term is in none of them, and so many more for each step of
+the upper half (0 up to format 4)."""
 BOUND_LEVELS = 16
 """Steps of the upper bound in a header, which has four bits for it."""
 LONG_BLOCK = 3
-"""The length code of a block whose postings take more than three bytes: their length less four is written before them,
-and the size of their positions before those."""
+"""The length code of a block whose postings take more than three bytes: a byte with their length is before them, and
+the size of their positions before those, unless that byte says it, too."""
+SIZED, UNSIZED = 160, 256
+"""From which value on that byte says it, too; no value up to format 4. Below, it is the length less four."""
+_SIZED_LENGTHS = 8
+"""The lengths of postings, from four on, of which it may say it ..."""
+_SIZED_STEPS = 12
+"""... and the sizes of positions for each, from one less than the length on."""
+SHARED = 128
+"""Added to the mask of a dense block with all of its documents whose impacts are packed; and to their width if all of
+its postings have the same positions, which are written once. Up to format 4 there are none."""
 DENSE_MARK = BLOCK - 1
 """The low bits of the first byte of a long block that is dense: as a posting, it would have none behind it."""
 DENSE_PLAIN, DENSE_SAME, DENSE_MASKED, DENSE_ALL = 0, 1, 2, 3
@@ -90,6 +108,9 @@ class TermPostings(NamedTuple):
     """Their highest impact."""
     block_kind: npt.NDArray[np.int8]
     """How they are dense; -1 if they are not."""
+    block_first: npt.NDArray[np.uint8]
+    """The byte before the postings of a long block if it says the size of their positions, too, otherwise 0; SHARED if
+    all postings have the same positions. Filled before those above."""
 
 
 @njit(cache=True, nogil=True)
@@ -111,6 +132,41 @@ def group_count(headers: int, encoding: int) -> int:  # pragma: no cover - compi
     """Return how many rows of `groups` a term has."""
     shift = group_shift(encoding)
     return (headers + (1 << shift) - 1) >> shift
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def skipped_blocks(head: int) -> int:  # pragma: no cover - compiled
+    """Return how many blocks a header skips whose low half is SKIP_STEP."""
+    return SKIP_STEP + SKIP_STEP * (head >> 4)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def long_length(first: int, sized: int) -> int:  # pragma: no cover - compiled
+    """Return the length of the postings of a long block.
+
+    Parameters
+        first: the byte before them
+        sized: SIZED or UNSIZED, as the segment has it
+    """
+    return LONG_BLOCK + 1 + (first & (_SIZED_LENGTHS - 1) if first >= sized else first)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def sized_positions(first: int) -> int:  # pragma: no cover - compiled
+    """Return the size of the positions of a long block whose first byte says it."""
+    return LONG_BLOCK + (first & (_SIZED_LENGTHS - 1)) + ((first - SIZED) >> 3)
+
+
+@njit(cache=True, nogil=True)
+def sized_first(length: int, positions: int) -> int:  # pragma: no cover - compiled
+    """Return the first byte of a long block that says the length of its postings and the size of positions, 0 if none.
+
+    A block of these lengths is never dense.
+    """
+    above = positions - length + 1
+    if length > LONG_BLOCK + _SIZED_LENGTHS or above < 0 or above >= _SIZED_STEPS:
+        return 0
+    return SIZED + _SIZED_LENGTHS * above + length - LONG_BLOCK - 1
 
 
 @njit(cache=True, nogil=True)
@@ -153,6 +209,35 @@ def posting_size(code: int, mask: int) -> int:  # pragma: no cover - compiled
 
 
 @njit(cache=True, nogil=True)
+def _impact_range(postings: TermPostings, begin: Any, end: Any) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Return the lowest and the highest impact of the postings from `begin` to `end`."""
+    least, highest = np.int64(255), np.int64(0)
+    for i in range(begin, end):
+        least, highest = min(least, np.int64(postings.impact[i])), max(highest, np.int64(postings.impact[i]))
+    return least, highest
+
+
+@njit(cache=True, nogil=True)
+def _write_all(
+    postings: TermPostings, begin: Any, end: Any, is_shared: bool, out: Any, at: int
+) -> int:  # pragma: no cover - compiled
+    """Write what a dense block has that has all of its documents: mask, least impact, width, and the rest of each."""
+    least, highest = _impact_range(postings, begin, end)
+    width = np.int64(bit_width(highest - least))
+    out[at], out[at + 1] = postings.mask[begin] | np.uint8(SHARED), np.uint8(least)
+    out[at + 2], out[at + 3] = np.uint8(width | SHARED * is_shared), 0  # A dense block is longer than one posting.
+    at += 3
+    word, filled = np.int64(0), np.int64(0)
+    for i in range(begin, end):
+        word |= (np.int64(postings.impact[i]) - least) << filled
+        filled += width
+        while filled >= 8:
+            out[at] = np.uint8(word & 255)
+            at, word, filled = at + 1, word >> 8, filled - 8
+    return at if width else at + 1
+
+
+@njit(cache=True, nogil=True)
 def _find_dense(postings: TermPostings, begin: Any, end: Any, size: int) -> tuple[int, int]:  # pragma: no cover
     """Return how the postings from `begin` to `end`, all of one block, are dense, and the bytes that they take so.
 
@@ -165,7 +250,8 @@ def _find_dense(postings: TermPostings, begin: Any, end: Any, size: int) -> tupl
             some |= np.int64(postings.mask[i])
             common &= np.int64(postings.mask[i])
     if escaped == BLOCK and some == common:
-        return DENSE_ALL, 2 + BLOCK
+        least, highest = _impact_range(postings, begin, end)
+        return DENSE_ALL, 4 + max(1, BLOCK // 8 * bit_width(highest - least))
     dense = _DENSE_HEAD + (count + 3) // 4 + escaped
     kind = DENSE_PLAIN
     if escaped and some != BODY_ONLY:
@@ -175,18 +261,20 @@ def _find_dense(postings: TermPostings, begin: Any, end: Any, size: int) -> tupl
 
 
 @njit(cache=True, nogil=True)
-def _write_dense(postings: TermPostings, begin: Any, end: Any, kind: int, out: Any, at: int) -> int:  # pragma: no cover
+def _write_dense(
+    postings: TermPostings, begin: Any, end: Any, kind: int, is_shared: bool, out: Any, at: int
+) -> int:  # pragma: no cover - compiled
     """Write the postings from `begin` to `end`, all of one block; return the offset after the last byte."""
     out[at] = np.uint8(DENSE_MARK | kind << _BLOCK_SHIFT)
     at += 1
+    if kind == DENSE_ALL:
+        return _write_all(postings, begin, end, is_shared, out, at)
     documents, codes, codes_at = np.uint64(0), np.int64(0), at + BLOCK // 8
     mask, is_masked, after = np.uint8(0), kind == DENSE_MASKED, codes_at + (np.int64(end - begin) + 3) // 4
-    if kind == DENSE_ALL:
-        after = at
     for i in range(begin, end):
         if postings.code[i] == ESCAPED:
             mask = postings.mask[i]
-    if kind in (DENSE_SAME, DENSE_ALL):
+    if kind == DENSE_SAME:
         out[after] = mask
         after += 1
     for i in range(begin, end):
@@ -197,16 +285,13 @@ def _write_dense(postings: TermPostings, begin: Any, end: Any, kind: int, out: A
             if is_masked:
                 out[after] = postings.mask[i]
                 after += 1
-        if kind == DENSE_ALL:
-            continue
         documents |= np.uint64(1) << np.uint64(postings.document[i] & (BLOCK - 1))
         codes |= code << 2 * (number & 3)
         if number & 3 == 3 or i + np.uint64(1) == end:
             out[codes_at + (number >> 2)] = np.uint8(codes)
             codes = np.int64(0)
-    if kind != DENSE_ALL:
-        for byte in range(BLOCK // 8):
-            out[at + byte] = np.uint8((documents >> np.uint64(8 * byte)) & np.uint64(255))
+    for byte in range(BLOCK // 8):
+        out[at + byte] = np.uint8((documents >> np.uint64(8 * byte)) & np.uint64(255))
     return after
 
 
@@ -246,9 +331,10 @@ def _write_headers(
         step = block - last
         last = block
         while step > SKIP_STEP:
-            out[at] = np.uint8(SKIP_STEP)
+            steps: Any = min((step - 1) // SKIP_STEP, BOUND_LEVELS)
+            out[at] = np.uint8(SKIP_STEP | (steps - 1) << 4)
             at += 1
-            step -= SKIP_STEP
+            step -= SKIP_STEP * steps
         out[at] = np.uint8((step - 1) | bound_level(np.int64(postings.block_max[n]), low, high) << 4)
         at += 1
     return at
@@ -284,22 +370,22 @@ def write_blocked(
             groups[row], groups[row + 1], groups[row + 2] = last + 1, at - first, postings.position[i]
         step = np.int64(out[headers + n]) & 15
         if step == SKIP_STEP:
-            last += SKIP_STEP
+            last += skipped_blocks(np.int64(out[headers + n]))
             out[at] = 0  # One byte, so that lengths can be added up without reading headers.
             at += 1
             continue
         last += step + 1
         length, stop = np.int64(postings.block_size[block]), np.uint64(postings.block_end[block])
-        kind = postings.block_kind[block]
+        kind, sized = postings.block_kind[block], postings.block_first[block]
         block += 1
         out[lengths + (n >> 2)] |= np.uint8(
             (length - 1 if length <= LONG_BLOCK else np.int64(LONG_BLOCK)) << 2 * (n & 3)
         )
         if length > LONG_BLOCK:
-            out[at] = np.uint8(length - LONG_BLOCK - 1)
+            out[at] = sized if sized >= SIZED else np.uint8(length - LONG_BLOCK - 1)
             at += 1
         if kind >= 0:
-            at = _write_dense(postings, i, stop, kind, out, at)
+            at = _write_dense(postings, i, stop, kind, sized == SHARED, out, at)
             i = stop
         while i < stop:
             code = postings.code[i]

@@ -24,7 +24,7 @@ from periplus.index.kernels.positions import (
 )
 from periplus.index.kernels.postings_format import ESCAPED
 from periplus.index.kernels.postings_reader import PostingsReader, make_tiny_postings, term_entry
-from periplus.index.kernels.postings_scan import POSITIONS_SIZED, read_postings
+from periplus.index.kernels.postings_scan import POSITIONS_SHARED, POSITIONS_SIZED, read_postings
 from periplus.index.kernels.term_dictionary import TermTable
 from periplus.index.kernels.term_packing import make_tiny_terms
 
@@ -97,6 +97,7 @@ def measure_tokens(
             document, code = source.documents[documents[n]], codes[n] & ESCAPED
             if codes[n] & POSITIONS_SIZED:
                 _, position = read_position_delta(data, position)
+            begin, is_shared = position, codes[n] & POSITIONS_SHARED
             mask = np.uint64(masks[n])
             while mask:
                 field = np.int64(lowest_bit(mask))
@@ -113,6 +114,8 @@ def measure_tokens(
                 if document >= 0:
                     lengths[document, field] = max(lengths[document, field], where + 1)
                     totals[new] += times
+            if is_shared:
+                position = begin
         if position != source.terms.position_end[term]:
             return term
     return -1
@@ -133,6 +136,7 @@ def count_tokens(
             document, times = source.documents[documents[n]], np.int64(codes[n] & ESCAPED) + 1
             if codes[n] & POSITIONS_SIZED:
                 _, position = read_position_delta(data, position)
+            begin, is_shared = position, codes[n] & POSITIONS_SHARED
             if times <= ESCAPED:
                 position = skip_position_deltas(data, position, times)
             else:
@@ -144,6 +148,8 @@ def count_tokens(
                     times += count
             if document >= 0:
                 counts[document] += times
+            if is_shared:
+                position = begin
 
 
 @njit(cache=True, nogil=True)
@@ -173,6 +179,7 @@ def collect_tokens(
             document, code = source.documents[documents[n]], codes[n] & ESCAPED
             if codes[n] & POSITIONS_SIZED:
                 _, position = read_position_delta(data, position)
+            begin, is_shared = position, codes[n] & POSITIONS_SHARED
             for field in range(FIELDS):
                 if not (masks[n] >> field) & 1:
                     continue
@@ -189,6 +196,8 @@ def collect_tokens(
                         cursors[document] += 1
                 if width != BYTES:
                     position = leave_list(data, position, times, width)
+            if is_shared:
+                position = begin
 
 
 @njit(cache=True, nogil=True)
@@ -218,6 +227,7 @@ def gather_tokens(
             document, code = source.documents[documents[n]], codes[n] & ESCAPED
             if codes[n] & POSITIONS_SIZED:
                 _, position = read_position_delta(data, position)
+            begin, is_shared = position, codes[n] & POSITIONS_SHARED
             mask = np.uint64(masks[n])
             while mask:
                 field = np.int64(lowest_bit(mask))
@@ -236,6 +246,8 @@ def gather_tokens(
                     at += 1
                 if width != BYTES:
                     position = leave_list(data, position, times, width)
+            if is_shared:
+                position = begin
         cursors[new] = at
 
 

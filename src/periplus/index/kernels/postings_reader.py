@@ -13,6 +13,7 @@ from periplus.accel import njit
 from periplus.accel.bit_ops import load_uint64, lowest_bit, popcount
 from periplus.accel.pointers import array_1d, array_2d, scalar
 from periplus.index.dense_blocks.kernels import (
+    are_shared,
     count_escaped,
     dense_codes,
     dense_documents,
@@ -26,10 +27,14 @@ from periplus.index.kernels.postings_format import (
     BODY_ONLY,
     ESCAPED,
     LONG_BLOCK,
+    SIZED,
     SKIP_STEP,
     group_count,
     group_shift,
+    long_length,
     read_escaped,
+    sized_positions,
+    skipped_blocks,
 )
 from periplus.index.kernels.term_dictionary import TermEntry, TermTable, int64
 
@@ -53,6 +58,7 @@ __all__ = [
     "make_tiny_postings",
     "pass_blocks",
     "pass_dense",
+    "pass_long",
     "read_escaped",
     "seek_posting",
     "term_entry",
@@ -85,6 +91,8 @@ class PostingsReader(NamedTuple):
     """The highest factor in each block; empty where all are 1."""
     is_packed: int = 1
     """Whether sparse postings and positions of escaped ones are packed; up to format 3 they are written in bytes."""
+    sized: int = SIZED
+    """From which first byte on long blocks say the size of their positions, too; UNSIZED up to format 4."""
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -102,6 +110,7 @@ def get_postings(addresses: Any) -> PostingsReader:  # pragma: no cover - compil
         array_1d(addresses, 8, np.float32),
         array_1d(addresses, 9, np.float32),
         scalar(addresses, 10, np.int64),
+        scalar(addresses, 11, np.int64),
     )
 
 
@@ -144,7 +153,7 @@ def locate_block(postings: PostingsReader, entry: Any, header: int) -> tuple[int
         long &= long - np.uint64(1)
         passed = word & ((np.uint64(1) << bit) - np.uint64(1)) & ~((np.uint64(1) << done) - np.uint64(1))
         at += np.int64((bit - done) >> np.uint64(1)) + popcount(passed & _LOW) + 2 * popcount(passed & _HIGH)
-        at += np.int64(stream[at]) + LONG_BLOCK + 2
+        at += long_length(np.int64(stream[at]), postings.sized) + 1
         done = bit + np.uint64(2)
     word &= ~((np.uint64(1) << done) - np.uint64(1))
     left = np.int64(inside) - np.int64(done >> np.uint64(1))
@@ -162,7 +171,7 @@ def block_span(postings: PostingsReader, entry: Any, header: int) -> tuple[int, 
     at, code = locate_block(postings, entry, header)
     if code < LONG_BLOCK:
         return at, at + code + 1
-    return at + 1, at + LONG_BLOCK + 2 + np.int64(postings.stream[at])
+    return at + 1, at + 1 + long_length(np.int64(postings.stream[at]), postings.sized)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -196,6 +205,25 @@ def group_offsets(postings: PostingsReader, entry: Any, group: int) -> tuple[int
 
 
 @njit(cache=True, nogil=True, forceinline=True)
+def pass_long(
+    stream: Any, positions: Any, sized: int, at: int, position: int
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Return where the postings and the positions of the block after a long one begin.
+
+    Parameters
+        stream, positions, sized: of the segment
+        at, position: where those of the long block begin, with their lengths
+    """
+    first = np.int64(stream[at])
+    if first >= sized:
+        position += sized_positions(first)
+    else:
+        size, position = read_position_delta(positions, position)
+        position += size
+    return at + 1 + long_length(first, sized), position
+
+
+@njit(cache=True, nogil=True, forceinline=True)
 def pass_blocks(
     postings: PostingsReader, entry: Any, first: int, header: int, at: int, position: int
 ) -> tuple[int, int]:  # pragma: no cover - compiled
@@ -213,9 +241,7 @@ def pass_blocks(
     for n in range(first, header):
         length = (np.int64(stream[lengths + (n >> 2)]) >> (2 * (n & 3))) & 3
         if length == LONG_BLOCK:
-            size_there, position = read_position_delta(positions, position)
-            position += size_there
-            at += np.int64(stream[at]) + LONG_BLOCK + 2
+            at, position = pass_long(stream, positions, postings.sized, at, position)
             continue
         stop = at + length + 1
         if stream[headers + n] & SKIP_STEP == SKIP_STEP:
@@ -245,7 +271,8 @@ def enter_block(
 ) -> tuple[int, int]:  # pragma: no cover - compiled
     """Return where the postings and the positions of a block are, behind the lengths that long ones begin with."""
     if is_long(postings, entry, header):
-        _, position = read_position_delta(postings.positions, position)
+        if np.int64(postings.stream[at]) < postings.sized:
+            _, position = read_position_delta(postings.positions, position)
         at += 1
     return at, position
 
@@ -272,9 +299,10 @@ def find_block_header(postings: PostingsReader, entry: Any, block: int) -> int: 
     here = np.int64(postings.groups[entry.first_group + low, GROUP_BLOCK]) - 1
     headers = entry.begin + 2
     for n in range(low << group_shift(entry.encoding), entry.headers):
-        step = np.int64(postings.stream[headers + n]) & 15
+        head = np.int64(postings.stream[headers + n])
+        step = head & 15
         if step == SKIP_STEP:
-            here += SKIP_STEP
+            here += skipped_blocks(head)
             continue
         here += step + 1
         if here >= block:
@@ -294,6 +322,8 @@ def pass_dense(
         position: where those of the first begin
     """
     stream, positions = postings.stream, postings.positions
+    if are_shared(stream, at):
+        return np.int64(position)
     escaped = count_escaped(stream, at, first)
     low, high = dense_codes(stream, at, number)
     for n in range(first, number):
@@ -358,6 +388,7 @@ def make_tiny_postings() -> PostingsReader:
         np.zeros(0, np.float32),
         np.zeros(0, np.float32),
         1,
+        SIZED,
     )
 
 

@@ -8,7 +8,14 @@ import numpy.typing as npt
 from periplus.accel import njit
 from periplus.accel.bit_ops import lowest_bit, popcount
 from periplus.accel.pointers import pin
-from periplus.index.dense_blocks.kernels import dense_codes, dense_documents, enter_impacts, is_dense, read_impact
+from periplus.index.dense_blocks.kernels import (
+    are_shared,
+    dense_codes,
+    dense_documents,
+    enter_impacts,
+    is_dense,
+    read_impact,
+)
 from periplus.index.kernels.positions import skip_positions
 from periplus.index.kernels.postings_format import (
     BLOCK,
@@ -17,6 +24,8 @@ from periplus.index.kernels.postings_format import (
     LONG_BLOCK,
     SKIP_STEP,
     SPARSE,
+    long_length,
+    skipped_blocks,
 )
 from periplus.index.kernels.postings_reader import (
     TINY_ENTRY,
@@ -37,6 +46,7 @@ __all__ = [
     "LOOKUP_FIELDS",
     "LOOKUP_IMPACT",
     "LOOKUP_POSITIONS",
+    "POSITIONS_SHARED",
     "POSITIONS_SIZED",
     "any_document_has",
     "look_up_documents",
@@ -46,6 +56,8 @@ __all__ = [
 
 POSITIONS_SIZED = 4
 """Added to the code of a posting before whose positions the size of its block's positions is written."""
+POSITIONS_SHARED = 8
+"""Added to the code of a posting whose positions are those of the next one, too, and written only once."""
 LOOKUP_FIELDS, LOOKUP_IMPACT, LOOKUP_CODE, LOOKUP_POSITIONS = 0, 1, 2, 3
 """Columns of what `look_up_documents` returns: mask of fields, impact, code of the posting, offset of its positions."""
 _LOOKUP_COLUMNS = 4
@@ -115,11 +127,12 @@ def read_postings(
     Parameters
         postings, entry: the segment, and a term of it
         documents, codes, masks, impacts: arrays of at least as many elements as the term has documents; filled. Codes
-            have POSITIONS_SIZED added where the size of the block's positions comes before those of the posting
+            have POSITIONS_SIZED and POSITIONS_SHARED added
     Returns
         how many postings were read
     """
     n, at, stream, plain_impact = 0, np.int64(entry.begin), postings.stream, postings.plain_impact
+    sized = postings.sized
     if entry.encoding == SPARSE:
         document = np.int64(-1)
         at, width = enter_sparse(entry.begin, entry.frequency, plain_impact, postings.is_packed)
@@ -138,18 +151,22 @@ def read_postings(
         for header in range(entry.headers):
             step = np.int64(stream[headers + header]) & 15
             if step == SKIP_STEP:
-                block += SKIP_STEP
+                block += skipped_blocks(np.int64(stream[headers + header]))
                 at += 1
                 continue
             block += step + 1
             length = (np.int64(stream[lengths + (header >> 2)]) >> (2 * (header & 3))) & 3
-            first = n
+            first, is_sized = n, False
             if length == LONG_BLOCK:
-                length = np.int64(stream[at]) + LONG_BLOCK
+                is_sized = np.int64(stream[at]) < sized
+                length = long_length(np.int64(stream[at]), sized) - 1
                 at += 1
             n = _read_block(stream, plain_impact, at, at + length + 1, block, n, documents, codes, masks, impacts)
-            if length >= LONG_BLOCK and first < n:
+            if is_sized and first < n:
                 codes[first] |= POSITIONS_SIZED
+                if is_dense(stream, at, at + length + 1) and are_shared(stream, at):
+                    for shared in range(first, n - 1):
+                        codes[shared] |= POSITIONS_SHARED
             at += length + 1
     return n
 

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 from periplus.errors import CorruptFile
+from periplus.index.kernels.postings_format import SIZED
 from periplus.index.kernels.postings_reader import make_tiny_postings
 from periplus.index.kernels.term_dictionary import ABSENT_TERM, TermDictionary, locate_term
 from periplus.index.kernels.term_packing import make_tiny_dictionary
@@ -62,5 +63,5 @@ def warm() -> None:
     tiny, wide = make_tiny_postings(), np.zeros((0, 2), np.int64)
     wide.flags.writeable = False
     dictionary = make_tiny_dictionary()
-    arrays = SegmentArrays(tiny.stream, 1, tiny.groups, wide, 1, 1, np.zeros(len(dictionary.pages), np.uint8))
+    arrays = SegmentArrays(tiny.stream, 1, tiny.groups, wide, 1, 1, SIZED, np.zeros(len(dictionary.pages), np.uint8))
     find_terms(dictionary, arrays, np.frombuffer(b"a", np.uint8), np.array([0, 1], np.int64))

@@ -1,8 +1,9 @@
 """Packs the skip entries of a segment (rows of `groups`) for its file, and unpacks them when it is opened.
 
-Rows of a term follow each other: of each, the differences to the one before are written, as variable-length integers;
-block first, then bytes of postings, then of positions. The first row of a term is all zeros: one byte 0, which no other
-row begins with, since its block is a later one. See docs/formats/segment.md.
+In a file up to format 4, and while a segment is built, they are bytes; see `skip_columns` for what is written since
+then. Rows of a term follow each other: of each, the differences to the one before are written, as variable-length
+integers; block first, then bytes of postings, then of positions. The first row of a term is all zeros: one byte 0,
+which no other row begins with, since its block is a later one. See docs/formats/segment.md.
 """
 
 from typing import Any
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from periplus.accel import njit
 from periplus.index.kernels.term_dictionary import read_bounded_varint, write_varint
 
-__all__ = ["MAX_ROW", "pack_rows", "unpack_rows"]
+__all__ = ["COLUMNS", "MAX_ROW", "add_steps", "pack_rows", "unpack_rows"]
 
 COLUMNS = 3
 MAX_ROW = 15
@@ -75,6 +76,34 @@ def unpack_rows(packed: Any, rows: npt.NDArray[np.uint32]) -> int:  # pragma: no
     return count
 
 
+@njit(cache=True, nogil=True)
+def add_steps(
+    block: Any, postings: Any, positions: Any, rows: npt.NDArray[np.uint32]
+) -> bool:  # pragma: no cover - compiled
+    """Add steps up, which may be damaged.
+
+    Parameters
+        block, postings, positions: by row, the differences to the row before; 0 in the first of a term
+        rows: as many; filled
+    Returns
+        whether the first row is that of a term, the others have later blocks, and all numbers fit
+    """
+    for row in range(len(rows)):
+        if block[row] == 0:
+            if postings[row] or positions[row]:
+                return False
+            continue
+        if row == 0:
+            return False
+        one = np.int64(rows[row - 1, 0]) + np.int64(block[row])
+        two = np.int64(rows[row - 1, 1]) + np.int64(postings[row])
+        three = np.int64(rows[row - 1, 2]) + np.int64(positions[row])
+        if max(one, two, three) > _MOST:
+            return False
+        rows[row, 0], rows[row, 1], rows[row, 2] = one, two, three
+    return True
+
+
 def warm() -> None:
     """Compile this module's kernels for the types that production uses: segments are mapped read-only."""
     packed = np.zeros(1, np.uint8)
@@ -82,3 +111,6 @@ def warm() -> None:
     rows = np.zeros((1, COLUMNS), np.uint32)
     unpack_rows(packed, rows)
     pack_rows(rows, np.zeros(MAX_ROW, np.uint8))
+    steps = np.zeros(1, np.uint32)
+    steps.flags.writeable = False
+    add_steps(steps, steps, steps, rows)

@@ -19,6 +19,7 @@ from periplus.index.kernels import inversion, postings_format, postings_reader, 
 from periplus.index.own_fields.own_fields import check_own_fields
 from periplus.index.plain_impacts import are_plain_impacts
 from periplus.index.segment_file import SegmentFile
+from periplus.index.skip_entries.skip_columns import SKIP_COLUMNS
 from periplus.index.validation.kernels import offsets
 from periplus.index.vocabulary.name_file import find_damage
 from periplus.text import LANGUAGES
@@ -28,7 +29,7 @@ __all__ = ["check_segment_files", "damaged_array", "open_documents"]
 _INTEGERS: Final = "|u1 <u2 <u4 <u8 |i1 <i2 <i4 <i8"
 _TYPES: Final[dict[str, dict[str, str]]] = {
     "lexicon": {"pages": "|u1", "page_start": "<i8", "page_stream": "<i8", "page_position": "<i8", "terms": "<i8"},
-    "postings": {"stream": "|u1", "positions": "|u1", "skips": "|u1", "wide": "<i8"},
+    "postings": {"stream": "|u1", "positions": "|u1", "wide": "<i8", **dict.fromkeys(SKIP_COLUMNS, "<u4")},
     "text": {"first": "<u4", "start": "<u8", "end": "<u4", "text": "|u1"},
     "documents": {
         **{f"{table}_start": "<i8" for table in ("url", "title", "hosts", "kinds")},
@@ -51,8 +52,8 @@ _TYPES: Final[dict[str, dict[str, str]]] = {
     "extras": {"news": "<u4", "media_document": "<u4", "media_start": "<u8", "media": "|u1"},
 }
 """The types that the arrays of each part may have."""
-_UNPACKED_POSTINGS: Final = {**_TYPES["postings"], "skips": "", "groups": "<u4"}
-"""Those of postings up to format 2."""
+_EARLIER_SKIPS: Final = {"groups": "<u4", "skips": "|u1"}
+"""What postings have in place of these columns up to format 2, and up to format 4."""
 _TABLE_ARRAYS: Final = ("groups", "wide", "signs")
 """Arrays of two dimensions."""
 _TABLES: Final = {"url": "", "title": "", "hosts": "host", "kinds": "kind"}
@@ -76,7 +77,11 @@ def damaged_array(file: ArrayFile, name: str) -> CorruptFile:
 def check_segment_files(files: Mapping[str, SegmentFile]) -> int:
     """Raise `CorruptFile` unless the arrays of a segment fit together; return how many documents it has."""
     for part, file in files.items():
-        _check_types(file, _TYPES[part] if "groups" not in file else _UNPACKED_POSTINGS)
+        types = _TYPES[part]
+        for name in _EARLIER_SKIPS if part == "postings" else ():
+            if name in file:
+                types = {**types, **dict.fromkeys(SKIP_COLUMNS, ""), name: _EARLIER_SKIPS[name]}
+        _check_types(file, types)
     documents = len(files["documents"]["key"])
     for part, check in _CHECKS.items():
         if part in files:

@@ -66,7 +66,7 @@ _COMMON_SHARE: Final = 0.01
 
 
 ReadBodies = Callable[[int, int], npt.NDArray[np.uint8]]
-"""Returns the bodies of documents, from one up to another, one after the other."""
+"""Returns the bodies of documents, from one up to another, one after the other; they are valid until the next call."""
 
 
 def write_names(folder: Path, max_body: int = _MAX_BODY, *, read_bodies: ReadBodies | None = None) -> None:
@@ -184,7 +184,7 @@ def _scan(
         np.zeros(documents, np.int32),
         np.zeros(names, np.int32),
         np.zeros(names, np.int64),
-        np.zeros(counted, np.int64),
+        np.zeros(counted + 1, np.int64),
         np.zeros(min(_MAX_HOST_COUNTERS, _slots_for(_HOST_COUNTERS // 2 * documents)), np.uint8),
     )
     order = np.argsort(titles.entry, kind="stable").astype(np.int64)
@@ -215,7 +215,7 @@ def _scan(
     return NameScan(
         counts.mentions,
         (counts.entries & name_scan.COUNT_MASK).astype(np.int32),
-        (counts.words & name_scan.COUNT_MASK).astype(np.int32),
+        (counts.words[:-1] & name_scan.COUNT_MASK).astype(np.int32),
         edges,
         np.concatenate([np.zeros(0, np.int32), *columns[0]]),
         np.concatenate([np.zeros(0, np.int32), *columns[1]]),

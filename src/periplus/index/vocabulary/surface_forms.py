@@ -63,7 +63,10 @@ def count_vocabulary(
     sample: tokens of bodies among which pairs are counted.
     """
     spellable = kernel.is_spellable(blob, start)
-    keys, counts, sampled = _count_pairs(word_table.hash_words(blob, start), texts, spellable, sample)
+    hashes = word_table.hash_words(blob, start)
+    hashes[~spellable] = 0  # They are in no pair.
+    keys, counts, sampled = _count_pairs(hashes, texts, sample)
+    del hashes
     minimum = _min_frequency(count[spellable], _MAX_WORDS, 1 if len(texts.begin) <= _LARGE_SEGMENT else 2)
     selected = np.flatnonzero(spellable & (count >= minimum))
     order = selected[sort_strings(blob, start[selected], start[selected + 1])]
@@ -97,10 +100,7 @@ def _pack(
 
 
 def _count_pairs(
-    hashes: npt.NDArray[np.uint64],
-    texts: forward_index.DocumentTokens,
-    spellable: npt.NDArray[np.bool_],
-    sample: int,
+    hashes: npt.NDArray[np.uint64], texts: forward_index.DocumentTokens, sample: int
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32], int]:
     bodies = int(texts.lengths[:, inversion.BODY_FIELD].sum(dtype=np.int64))
     distinct_keys = max(1, -(-bodies // sample))
@@ -108,7 +108,7 @@ def _count_pairs(
     slots = min(_MAX_SLOTS, max(64, 1 << (2 * len(tokens)).bit_length()))
     table = kernel.PairTable(np.zeros(slots, np.uint32), np.zeros(slots, np.int32), np.empty(slots, np.int32))
     fields = texts.lengths.shape[1]
-    kernel.count_pairs(tokens, lengths, fields, np.where(spellable, hashes, np.uint64(0)), table)
+    kernel.count_pairs(tokens, lengths, fields, hashes, table)
     del tokens, lengths
     used = table.key != 0
     keys, counts = table.key[used], table.count[used]

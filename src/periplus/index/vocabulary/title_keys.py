@@ -14,7 +14,10 @@ from periplus.hashing import fingerprint
 from periplus.index.kernels import forward_index
 from periplus.text import LANGUAGES, WordTable, is_stop_word
 
-__all__ = ["title_key", "title_keys"]
+__all__ = ["TITLE_KEY_MASK", "title_key", "title_keys"]
+
+TITLE_KEY_MASK: Final = (1 << 40) - 1
+"""The bits of a title key that are stored since format 5, and compared."""
 
 _MASK: Final = (1 << 64) - 1
 _AT_ONCE: Final = 1 << 15

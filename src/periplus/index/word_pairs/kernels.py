@@ -8,11 +8,26 @@ import numpy.typing as npt
 from periplus.accel import njit
 from periplus.accel.bit_ops import lowest_bit, popcount
 from periplus.accel.pointers import borrow
-from periplus.index.dense_blocks.kernels import dense_codes, dense_documents, enter_impacts, is_dense, read_impact
+from periplus.index.dense_blocks.kernels import (
+    are_shared,
+    dense_codes,
+    dense_documents,
+    enter_impacts,
+    is_dense,
+    read_impact,
+)
 from periplus.index.kernels.forward_index import DocumentTokens
 from periplus.index.kernels.inversion import FIELDS
 from periplus.index.kernels.positions import read_positions, skip_positions
-from periplus.index.kernels.postings_format import BLOCK, BODY_ONLY, ESCAPED, LONG_BLOCK, SKIP_STEP
+from periplus.index.kernels.postings_format import (
+    BLOCK,
+    BODY_ONLY,
+    ESCAPED,
+    LONG_BLOCK,
+    SKIP_STEP,
+    long_length,
+    skipped_blocks,
+)
 from periplus.index.kernels.postings_reader import (
     TINY_ENTRY,
     PostingsReader,
@@ -53,8 +68,9 @@ def _gather_block(
     """
     stream, number, escaped = postings.stream, np.int64(0), np.int64(0)
     is_set, begin, left, low, high = is_dense(stream, at, stop), at, np.uint64(0), np.uint64(0), np.uint64(0)
-    kind, impacts_at = np.int64(0), np.int64(0)
+    kind, impacts_at, is_shared = np.int64(0), np.int64(0), False
     if is_set:
+        is_shared = are_shared(stream, at)
         left = dense_documents(stream, at)
         low, high = dense_codes(stream, at, popcount(left))
         kind, impacts_at = enter_impacts(stream, at, popcount(left))
@@ -74,7 +90,8 @@ def _gather_block(
             if code == ESCAPED:
                 mask, _, at = read_escaped(stream, at)
         size = read_positions(postings, position, code, mask, room)
-        position = skip_positions(postings.positions, postings.is_packed, position, code, mask)
+        if not is_shared or at == stop:
+            position = skip_positions(postings.positions, postings.is_packed, position, code, mask)
         if used + size > len(keys):
             return -1, position
         document = (prefix + offset) << (_POSITION_BITS + _TERM_BITS)
@@ -115,16 +132,17 @@ def gather_positions(
             block = np.int64(-1)
             at, position = group_offsets(postings, entry, 0)
         while n < entry.headers:
-            step = np.int64(stream[headers + n]) & 15
+            head = np.int64(stream[headers + n])
+            step = head & 15
             length = (np.int64(stream[lengths + (n >> 2)]) >> (2 * (n & 3))) & 3
-            following = block + step + (step != SKIP_STEP)
+            following = block + (skipped_blocks(head) if step == SKIP_STEP else step + 1)
             if following >= last:
                 break
             block = following
             if step == SKIP_STEP:
                 at += 1
             else:
-                size = np.int64(stream[at]) + LONG_BLOCK if length == LONG_BLOCK else length
+                size = long_length(np.int64(stream[at]), postings.sized) - 1 if length == LONG_BLOCK else length
                 at, position = enter_block(postings, entry, n, at, position)
                 prefix = (block - first) * BLOCK
                 used, position = _gather_block(postings, at, at + size + 1, position, prefix, term, room, keys, used)

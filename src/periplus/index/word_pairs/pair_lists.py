@@ -27,7 +27,7 @@ __all__ = ["find_pair_sets", "is_consistent", "write_token_pairs", "write_word_p
 
 MIN_DOCUMENTS: Final = 1 << 14
 """Segments of fewer documents have no lists: their phrases are found in a fraction of a millisecond."""
-_BUDGET: Final = 0.0135
+_BUDGET: Final = 0.014
 """Share of the bytes of postings and positions that lists may take."""
 _PAIR_BYTES: Final = 12
 """What a pair takes besides its list."""

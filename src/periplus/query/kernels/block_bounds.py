@@ -17,6 +17,8 @@ from periplus.index.kernels.postings_format import (
     SPARSE,
     group_count,
     group_shift,
+    long_length,
+    skipped_blocks,
 )
 from periplus.index.kernels.postings_reader import GROUP_BLOCK, PostingsReader, block_bitset, block_span
 from periplus.index.kernels.term_dictionary import (
@@ -152,6 +154,7 @@ def add_middling(
         step = np.uint64(head & np.uint8(15))
         block += step
         if step == SKIP_STEP:
+            block += step * np.uint64(head >> np.uint8(4))
             continue
         block += _ONE
         if must and have[block] & must != must:
@@ -174,6 +177,7 @@ def add_within(
         step = np.uint64(head & np.uint8(15))
         block += step
         if step == SKIP_STEP:
+            block += step * np.uint64(head >> np.uint8(4))
             continue
         block += _ONE
         documents = allowed[block] & lists.bitsets[row, block] if row >= 0 else allowed[block]
@@ -202,12 +206,13 @@ def _meet_middling(
         step = np.uint64(stream[heads + n] & np.uint8(15))
         block += step
         if step == SKIP_STEP:
+            block += step * np.uint64(stream[heads + n] >> np.uint8(4))
             at += _ONE
             continue
         block += _ONE
         code = (np.uint64(stream[lengths + (n >> np.uint64(2))]) >> ((n & np.uint64(3)) << _ONE)) & np.uint64(3)
         if code == LONG_BLOCK:
-            stop = at + np.uint64(LONG_BLOCK + 2) + np.uint64(stream[at])
+            stop = at + np.uint64(1 + long_length(np.int64(stream[at]), lists.sized))
             documents = block_bitset(stream, np.int64(at) + 1, np.int64(stop))
         else:
             stop = at + code + _ONE
@@ -260,7 +265,7 @@ def _leap(
             n, here = n + block - here - 1, block - 1
         while here < block and n < number:
             head = np.int64(lists.stream[begin + n])
-            here += (head & 15) + (head & 15 != SKIP_STEP)
+            here += skipped_blocks(head) if head & 15 == SKIP_STEP else (head & 15) + 1
             n += 1
         scratch.entry[leaf, block] = n - 1
         if kept:

@@ -7,7 +7,16 @@ import numpy as np
 from periplus.accel import njit
 from periplus.accel.bit_ops import load_uint64, lowest_bit, popcount
 from periplus.index.dense_blocks.kernels import is_dense, score_dense, score_dense_chosen
-from periplus.index.kernels.postings_format import BITSET, BLOCK, BODY_ONLY, ESCAPED, LONG_BLOCK, SPARSE, group_shift
+from periplus.index.kernels.postings_format import (
+    BITSET,
+    BLOCK,
+    BODY_ONLY,
+    ESCAPED,
+    LONG_BLOCK,
+    SPARSE,
+    group_shift,
+    long_length,
+)
 from periplus.index.kernels.postings_reader import PostingsReader, block_bitset, locate_block, read_escaped
 from periplus.index.kernels.term_dictionary import ENTRY_BITSET_ROW, ENTRY_ENCODING, ENTRY_FREQUENCY
 from periplus.query.kernels.best_documents import all_words
@@ -37,14 +46,14 @@ def _span(
             code = (np.int64(stream[lengths + (known >> 2)]) >> (2 * (known & 3))) & 3
             if known == header:
                 break
-            at += np.int64(stream[at]) + LONG_BLOCK + 2 if code == LONG_BLOCK else code + 1
+            at += long_length(np.int64(stream[at]), lists.sized) + 1 if code == LONG_BLOCK else code + 1
             known += 1
     else:
         at, code = locate_block(lists, place, header)
     scratch.spots[leaf, 4], scratch.spots[leaf, 5] = header, at
     if code < LONG_BLOCK:
         return at, at + code + 1
-    return at + 1, at + LONG_BLOCK + 2 + np.int64(stream[at])
+    return at + 1, at + 1 + long_length(np.int64(stream[at]), lists.sized)
 
 
 @njit(cache=True, nogil=True, forceinline=True)

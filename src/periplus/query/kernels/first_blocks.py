@@ -6,7 +6,7 @@ import numpy as np
 
 from periplus.accel import njit
 from periplus.accel.pointers import FIELD_WIDTH, PinnedArrays
-from periplus.index.kernels.postings_format import BLOCK, ESCAPED, SKIP_STEP, group_count, group_shift
+from periplus.index.kernels.postings_format import BLOCK, ESCAPED, SKIP_STEP, group_count, group_shift, skipped_blocks
 from periplus.index.kernels.postings_reader import GROUP_BLOCK, PostingsReader
 from periplus.index.kernels.term_dictionary import ENTRY_BEGIN, ENTRY_ENCODING, ENTRY_FIRST_GROUP, ENTRY_HEADERS
 from periplus.query.kernels.plan import Plan
@@ -41,8 +41,8 @@ def count_headers(lists: PostingsReader, plan: Plan, leaf: int) -> int:  # pragm
     n = low << group_shift(plan.place[leaf, ENTRY_ENCODING])
     here = np.int64(lists.groups[first + low, GROUP_BLOCK]) - 1 if low else np.int64(-1)
     while n < number:
-        step = np.int64(lists.stream[begin + n]) & 15
-        here += step + (step != SKIP_STEP)
+        head = np.int64(lists.stream[begin + n])
+        here += skipped_blocks(head) if head & 15 == SKIP_STEP else (head & 15) + 1
         if here >= blocks:
             break
         n += 1

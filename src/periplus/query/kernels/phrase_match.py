@@ -13,9 +13,9 @@ from periplus.index.kernels.postings_format import (
     BODY_ONLY,
     DENSE_MARK,
     ESCAPED,
-    LONG_BLOCK,
     SPARSE,
     group_shift,
+    long_length,
 )
 from periplus.index.kernels.postings_reader import PostingsReader, enter_block, group_offsets, is_long, read_escaped
 from periplus.query.kernels.plan import WORK, Plan, Scratch, place_of_leaf
@@ -67,7 +67,8 @@ def _find_posting(
         header = np.int64(scratch.entry[leaf, block])
         at, position = _find_positions(lists, plan, scratch, leaf, header)
         if lists.stream[at] & np.uint8(DENSE_MARK) == DENSE_MARK and is_long(lists, place, header):
-            at += _DENSE * np.int64(is_dense(lists.stream, at, at + LONG_BLOCK + 1 + np.int64(lists.stream[at - 1])))
+            length = long_length(np.int64(lists.stream[at - 1]), lists.sized)
+            at += _DENSE * np.int64(is_dense(lists.stream, at, at + length))
     if at >= _DENSE:
         begin, first = at % _DENSE, at // _DENSE - 1
         _, code, mask, number = find_dense(lists.stream, begin, offset)

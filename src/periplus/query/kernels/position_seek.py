@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 from periplus.accel.bit_ops import load_uint64, lowest_bit, popcount
-from periplus.index.dense_blocks.kernels import count_escaped, dense_codes, dense_impact
+from periplus.index.dense_blocks.kernels import are_shared, count_escaped, dense_codes, dense_impact
 from periplus.index.kernels.positions import read_position_delta, skip_position_deltas, skip_positions
 from periplus.index.kernels.postings_format import ESCAPED, LONG_BLOCK
-from periplus.index.kernels.postings_reader import PostingsReader, pass_blocks, read_escaped
+from periplus.index.kernels.postings_reader import PostingsReader, pass_blocks, pass_long, read_escaped
 
 __all__ = ["TOO_LONG", "has_followed", "pass_dense", "pass_neighbours", "seek_document", "skip_deltas"]
 
@@ -35,12 +35,13 @@ class _PostingBytes(NamedTuple):
     stream: npt.NDArray[np.uint8]
     positions: npt.NDArray[np.uint8]
     is_packed: int
+    sized: int
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _posting_bytes(lists: PostingsReader) -> _PostingBytes:  # pragma: no cover - compiled
     """Return those of a segment."""
-    return _PostingBytes(lists.stream, lists.positions, lists.is_packed)
+    return _PostingBytes(lists.stream, lists.positions, lists.is_packed, lists.sized)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -143,9 +144,7 @@ def _pass_mixed(
                 return pass_blocks(lists, entry, first, header, at, position)
             at, position, first = stop, after, first + few
         if is_long:
-            size, position = read_position_delta(lists.positions, position)
-            position += size
-            at += np.int64(lists.stream[at]) + LONG_BLOCK + 2
+            at, position = pass_long(lists.stream, lists.positions, lists.sized, at, position)
             first += 1
     return at, position
 
@@ -216,6 +215,8 @@ def pass_dense(
         first, number: a posting, and one not before it, by how many are before them
         position: where the positions of the first begin
     """
+    if are_shared(stream, at):
+        return np.int64(position)
     low, high = dense_codes(stream, at, number)
     escaped, count, place = count_escaped(stream, at, first), 0, first
     while place < number:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from periplus.accel import njit
-from periplus.index.kernels.postings_format import BLOCK, SKIP_STEP, SPARSE, group_count, group_shift
+from periplus.index.kernels.postings_format import BLOCK, SKIP_STEP, SPARSE, group_count, group_shift, skipped_blocks
 from periplus.index.kernels.postings_reader import GROUP_BLOCK, PostingsReader
 from periplus.index.kernels.term_dictionary import (
     ENTRY_BEGIN,
@@ -99,6 +99,7 @@ def add_form(lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int) -> 
         step = np.uint64(head & np.uint8(15))
         block += step
         if step == SKIP_STEP:
+            block += step * np.uint64(head >> np.uint8(4))
             continue
         block += _ONE
         documents = lists.bitsets[row, block] if row >= 0 else ~np.uint64(0)
@@ -143,7 +144,7 @@ def add_listed(
             here = np.int64(lists.groups[first + jump, GROUP_BLOCK]) - 1
         while here < block and n < number:
             head = np.int64(lists.stream[begin + n])
-            here += (head & 15) + (head & 15 != SKIP_STEP)
+            here += skipped_blocks(head) if head & 15 == SKIP_STEP else (head & 15) + 1
             n += 1
         if here == block and head & 15 != SKIP_STEP:
             _raise_bound(scratch, block, documents, scratch.level[leaf, head >> 4], shared)

@@ -31,6 +31,8 @@ _TITLE_WORDS, _LENGTH, _DEPTH, _PARAMETERS, _STATIC, _QUALITY, _FRESHNESS, _SPAM
 _MENTIONS: Final = NAMES.index("mentions")
 _TITLE_LENGTHS: Final = 1 << _FILL | 1 << _TITLE_WORDS
 _URLS: Final = 1 << _LENGTH | 1 << _DEPTH | 1 << _PARAMETERS
+_TITLE_BITS = np.uint64((1 << 40) - 1)
+"""The bits of title keys that segments have; earlier ones have more."""
 HALF_LIFE: Final = 365.0
 """Days after which a page is half as fresh."""
 
@@ -201,7 +203,7 @@ def measure_documents(
     single = len(sheet.title_key) == 1
     for title in titles:
         for i in range(len(documents) if len(sheet.title_key) else 0):
-            if sheet.title_key[0 if single else documents[i]] == title:
+            if (sheet.title_key[0 if single else documents[i]] ^ title) & _TITLE_BITS == 0:
                 rows[which[i], _EQUAL] = 1.0
     _gather(sheet.static, documents, which, rows, _STATIC)
     _gather(sheet.quality, documents, which, rows, _QUALITY)

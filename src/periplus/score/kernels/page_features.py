@@ -1,5 +1,6 @@
 """Features of pages and URLs by themselves: letter frequencies, stop words, repeated words, parts of the URL."""
 
+from math import log2
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -39,6 +40,8 @@ URL_FEATURES: Final = (
 _BASE, _HOME, _DEPTH, _LENGTH, _PARAMETERS, _DIGITS, _ESCAPED, _LABELS, _HOST, _HYPHENS, _SECURE, _DOMAIN = range(12)
 DIVERGENCE, STOP_WORD_SHARE, WORD_COUNT, REPEATED_SHARE = range(4)
 """The columns of what `measure_texts` returns."""
+_LOGARITHMS = np.array([count * log2(max(count, 1)) for count in range(1 << 12)])
+"""By count of a letter, that times its logarithm."""
 
 
 class LanguageProfiles(NamedTuple):
@@ -46,6 +49,8 @@ class LanguageProfiles(NamedTuple):
 
     letters: npt.NDArray[np.float64]
     """Letter frequencies by language and bucket; all 0, or no row, for a language without a profile."""
+    expected: npt.NDArray[np.float64]
+    """By language, the sum of each of them times its logarithm, of base 2."""
     stop_words: npt.NDArray[np.uint64]
     """Hashes of stop words with their language: an open-addressing table whose size is a power of two."""
     has_stop_words: npt.NDArray[np.uint8]
@@ -88,18 +93,24 @@ def _is_stop_word(stop_words: Any, slots: int, word_hash: Any) -> bool:  # pragm
 
 
 @njit(cache=True, nogil=True)
-def _divergence(counts: Any, total: float, letters: Any) -> float:  # pragma: no cover - compiled
-    """Return the Jensen-Shannon divergence, 0 to 1, of the counted and the expected letters."""
-    divergence = 0.0
+def _divergence(counts: Any, total: int, letters: Any, expected: float) -> float:  # pragma: no cover - compiled
+    """Return the Jensen-Shannon divergence, 0 to 1, of the counted and the expected letters.
+
+    It is the entropy of both together, less the mean of their own: of the three, one needs logarithms for each text.
+
+    Parameters
+        counts, total: letters by bucket, and how many there are
+        letters, expected: frequencies by bucket, and the sum of each times its logarithm
+    """
+    share, both, own = 0.5 / total, 0.0, 0.0
     for bucket in range(BUCKETS):
-        p, q = counts[bucket] / total, letters[bucket]
-        if p > 0 and q > 0:
-            m = 0.5 * (p + q)
-            divergence += 0.5 * p * np.log2(p / m)
-            divergence += 0.5 * q * np.log2(q / m)
-        else:
-            divergence += 0.5 * (p + q)  # The logarithm is 1 where one of them is 0.
-    return max(0.0, min(1.0, divergence))
+        count = np.int64(counts[bucket])
+        mean = count * share + 0.5 * letters[bucket]
+        if mean > 0:
+            both += mean * np.log2(mean)
+        own += _LOGARITHMS[count] if count < len(_LOGARITHMS) else count * np.log2(count)
+    own = own / total - np.log2(total)
+    return max(0.0, min(1.0, 0.5 * (own + expected) - both))
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -159,7 +170,7 @@ def measure_texts(
                 if len(profiled) == 0:
                     profiled = np.flatnonzero(profiles.letters.sum(axis=1) > 0)
                 nearest = _nearest_language(counts, total, profiled, profiles.letters)
-            rows[i, DIVERGENCE] = _divergence(counts, total, profiles.letters[nearest])
+            rows[i, DIVERGENCE] = _divergence(counts, total, profiles.letters[nearest], profiles.expected[nearest])
         rows[i, STOP_WORD_SHARE] = stop_words / max(1, words) if profiles.has_stop_words[language] else -1.0
         rows[i, WORD_COUNT] = max(words, total / LETTERS)
         rows[i, REPEATED_SHARE] = repeated / max(1, words)
@@ -280,7 +291,7 @@ def _measure_path(blob: Any, at: int, end: int, row: Any) -> None:  # pragma: no
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     data, bounds = np.frombuffer(b"http://a.b/", np.uint8), np.array([[0, 11]], np.int64)
-    profiles = LanguageProfiles(np.zeros((1, BUCKETS)), np.zeros(2, np.uint64), np.zeros(1, np.uint8))
+    profiles = LanguageProfiles(np.zeros((1, BUCKETS)), np.zeros(1), np.zeros(2, np.uint64), np.zeros(1, np.uint8))
     measure_texts(data, bounds, np.zeros(1, np.uint8), profiles)
     measure_urls(data, np.array([0, 11], np.int64), np.zeros(1, np.uint64), np.zeros(3))
     hash_word(data, 0, 4, 0)

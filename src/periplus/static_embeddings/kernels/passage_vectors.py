@@ -1,6 +1,6 @@
 """Vectors of passages: the sums of the vectors of their word pieces; and their similarity to a query.
 
-Of the vector of a passage, the signs of its components are stored: 32 bytes for 256 of them. Ranking by them was not
+Of the vector of a passage, the signs of its components are stored: 24 bytes for 192 of them. Ranking by them was not
 worse than by bytes of eight bits, see docs/decisions/046-static-embeddings.md.
 """
 
@@ -9,7 +9,15 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from periplus.accel import njit
+from periplus.accel.bit_ops import prefetch_bytes
 from periplus.accel.pointers import borrow
+from periplus.static_embeddings.kernels.numbered_words import (
+    NumberedTexts,
+    borrow_texts,
+    find_numbered_word,
+    is_plain,
+    no_numbers,
+)
 from periplus.static_embeddings.kernels.word_memory import (
     WordMemory,
     allocate_memory,
@@ -32,6 +40,8 @@ _PIECES_AT_ONCE: Final = 128
 """Pieces that are found before their vectors are added."""
 _QUERY_MEMORY: Final = 1 << 4
 """Words of a query whose pieces are remembered."""
+_LINE: Final = 64
+"""Bytes that a processor reads at once: a row of 192 is three times as many."""
 
 
 class TextCounts(NamedTuple):
@@ -84,11 +94,15 @@ def _write_signs(total: Any, signs: Any, row: int) -> None:
 
 @njit(cache=True, nogil=True)
 def _add_words(table: Any, data: Any, at: int, end: int, most: int, room: Any, total: Any, counts: Any) -> int:
-    """Add the pieces of up to `most` words to a sum; count them, and return where to go on, -1 at the end."""
+    """Add the pieces of up to `most` words to a sum; count them, and return where to go on, -1 at the end.
+
+    The row of a piece is asked for when the piece is found: it is there when it is added.
+    """
     scratch, memory = room
     lookups, text = borrow_lookups(table), borrow(data)
     word, pieces, pending = borrow(scratch.word), borrow(scratch.pieces), borrow(scratch.pending)
     memo = borrow_memory(memory, text, at, end)
+    vectors, width = borrow(table.vectors), table.vectors.shape[1]
     words = whole = used = sum_of_pieces = 0
     while words < most:
         count = np.int64(-1)
@@ -102,6 +116,11 @@ def _add_words(table: Any, data: Any, at: int, end: int, most: int, room: Any, t
             count = find_pieces(lookups, word, length, pieces, used) if length > 0 else 0
         words += 1
         whole += count == 1
+        for number in range(used, used + count):
+            row = np.int64(pieces[number]) * width
+            prefetch_bytes(vectors, row)
+            prefetch_bytes(vectors, row + _LINE)
+            prefetch_bytes(vectors, row + 2 * _LINE)
         used += count
         if used >= _PIECES_AT_ONCE:
             _add_rows(total, table.vectors, table.scales, scratch.pieces, used)
@@ -115,6 +134,81 @@ def _add_words(table: Any, data: Any, at: int, end: int, most: int, room: Any, t
 
 
 @njit(cache=True, nogil=True)
+def _add_numbers(
+    table: Any, texts: Any, at: int, inside: int, end: int, most: int, room: Any, total: Any, counts: Any
+) -> tuple[int, int]:
+    """Do what `_add_words` does for a text whose words have numbers.
+
+    Return where to go on: -1 at the end, -2 if a word may have been cut; and how much of that word was read.
+    """
+    scratch, _ = room
+    lookups, numbered = borrow_lookups(table), borrow_texts(texts)
+    word, pieces = borrow(scratch.word), borrow(scratch.pieces)
+    words = whole = used = sum_of_pieces = 0
+    while words < most:
+        if at >= end:
+            at = -1
+            break
+        at, inside, count = find_numbered_word(lookups, numbered, at, inside, word, pieces, used)
+        if count == -2:
+            return -2, inside
+        if count < 0:
+            continue
+        words += 1
+        whole += count == 1
+        used += count
+        if used >= _PIECES_AT_ONCE:
+            _add_rows(total, table.vectors, table.scales, scratch.pieces, used)
+            sum_of_pieces += used
+            used = 0
+    _add_rows(total, table.vectors, table.scales, scratch.pieces, used)
+    counts[0] += words
+    counts[1] += whole
+    counts[2] += sum_of_pieces + used
+    return at, inside
+
+
+@njit(cache=True, nogil=True)
+def _embed_numbers(
+    table: Any, texts: Any, document: int, limits: Any, room: Any, sums: Any, signs: Any, used: int, counts: Any
+) -> int:
+    """Write the vectors of a document whose words have numbers; return how many, -1 if they do not say all of it."""
+    title, total = sums
+    max_title, max_words, max_passages = limits
+    title[:] = 0
+    at, end = texts.titles[document, 0], texts.titles[document, 1]
+    at, inside = _add_numbers(table, texts, at, 0, end, max_title, room, title, counts)
+    if at == -2:
+        return -1
+    title_pieces = counts[2]
+    at, end, inside = texts.bodies[document, 0], texts.bodies[document, 1], 0
+    passages = 0
+    for number in range(max_passages):
+        if at < 0:
+            break
+        before = counts[2]
+        total[:] = title
+        at, inside = _add_numbers(table, texts, at, inside, end, max_words, room, total, counts)
+        if at == -2:
+            return -1
+        if counts[2] > before or (number == 0 and title_pieces > 0):
+            _write_signs(total, signs, used + passages)
+            passages += 1
+    return passages
+
+
+@njit(cache=True, nogil=True)
+def _has_plain_texts(data: Any, titles: Any, bodies: Any, document: int, texts: Any) -> bool:
+    """Return whether the words of a document have numbers that say all of it."""
+    if not len(texts.titles):
+        return False
+    raw, is_alike = borrow(data), borrow(texts.is_alike)
+    return is_plain(raw, titles[document, 0], titles[document, 1], is_alike) and is_plain(
+        raw, bodies[document, 0], bodies[document, 1], is_alike
+    )
+
+
+@njit(cache=True, nogil=True)
 def embed_documents(
     table: PieceTable,
     data: Any,
@@ -122,6 +216,7 @@ def embed_documents(
     bodies: Any,
     limits: tuple[int, int, int],
     memory: WordMemory,
+    texts: NumberedTexts,
     signs: Any,
     rows: Any,
     counts: Any,
@@ -137,6 +232,7 @@ def embed_documents(
     titles, bodies: where each begins and ends, int64 (documents, 2).
     limits: words of a title, words of the body in one passage, and passages of one document, at most.
     memory: of the same table, for no other call at the same time; it remembers the pieces of short words.
+    texts: the same titles and bodies as numbers of words, or none.
     signs: receives a row for each passage, the signs of its vector, uint8 (rows, width / 8).
     rows: receives how many passages each document has, int32.
     counts: receives the columns of `TextCounts` of each document, int32 (documents, 3).
@@ -149,6 +245,7 @@ def embed_documents(
     room = scratch, memory
     width = table.vectors.shape[1]
     title, total = np.empty(width, np.float32), np.empty(width, np.float32)
+    sums = title, total
     max_title, max_words, max_passages = limits
     used = 0
     for document in range(len(titles)):
@@ -156,6 +253,13 @@ def embed_documents(
         rows[document] = 0
         if titles[document, 0] == titles[document, 1] and bodies[document, 0] == bodies[document, 1]:
             continue
+        if _has_plain_texts(data, titles, bodies, document, texts):
+            passages = _embed_numbers(table, texts, document, limits, room, sums, signs, used, counts[document])
+            if passages >= 0:
+                rows[document] = passages
+                used += passages
+                continue
+            counts[document, :] = 0
         title[:] = 0
         scratch.pending[:] = 0
         _add_words(table, data, titles[document, 0], titles[document, 1], max_title, room, title, counts[document])
@@ -240,7 +344,8 @@ def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     table, data, spans = small_table(), np.frombuffer(b"ab a", np.uint8), np.array([[0, 2]], np.int64)
     signs, rows, counts = np.zeros((2, 1), np.uint8), np.zeros(1, np.int32), np.zeros((1, 3), np.int32)
-    embed_documents(table, data, spans, spans, (1, 1, 1), allocate_memory(table, _QUERY_MEMORY), signs, rows, counts)
+    memory = allocate_memory(table, _QUERY_MEMORY)
+    embed_documents(table, data, spans, spans, (1, 1, 1), memory, no_numbers(), signs, rows, counts)
     vector, scores = np.zeros(8, np.float32), np.zeros(1, np.float32)
     embed_text(table, data, vector, np.zeros(3, np.int32))
     start = np.zeros(2, np.uint32)

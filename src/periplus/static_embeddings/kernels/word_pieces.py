@@ -30,6 +30,7 @@ __all__ = [
     "Scratch",
     "borrow_lookups",
     "build_trie",
+    "code_point",
     "find_pieces",
     "is_sorted_vocabulary",
     "next_word",
@@ -212,7 +213,7 @@ def find_pieces(lookups: Any, word: Any, length: int, out: Any, used: int) -> in
 
 
 @njit(cache=True, nogil=True)
-def _code_point(data: Any, at: int, end: int) -> tuple[int, int]:
+def code_point(data: Any, at: int, end: int) -> tuple[int, int]:
     """Decode the code point at `at`; return it and its length. Invalid bytes are 0, a separator."""
     first = int(data[at])
     if first < 0xE0:
@@ -262,7 +263,7 @@ def next_word(lookups: Any, data: Any, at: int, end: int, pending: Any, word: An
         else:
             code, size = int(data[at]), 1
             if code >= 0x80:
-                code, size = _code_point(data, at, end)
+                code, size = code_point(data, at, end)
             kind = kinds[code] if code < TABLE_SIZE else np.uint8(SEPARATOR)
             if kind == EXPANDED:
                 at += size

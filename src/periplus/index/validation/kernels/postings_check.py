@@ -23,7 +23,7 @@ from periplus.index.kernels.postings_reader import (
     make_tiny_postings,
     term_entry,
 )
-from periplus.index.kernels.postings_scan import POSITIONS_SIZED, read_postings
+from periplus.index.kernels.postings_scan import POSITIONS_SHARED, POSITIONS_SIZED, read_postings
 from periplus.index.kernels.term_dictionary import TermTable
 from periplus.index.kernels.term_packing import make_tiny_terms
 
@@ -118,9 +118,10 @@ def verify_postings(postings: PostingsReader, terms: TermTable, documents: int) 
                     return 3
                 last, highest = found[n], max(highest, np.int64(impacts[n]))
                 members |= np.uint64(1) << np.uint64(found[n] % BLOCK)
-                position = skip_positions(
+                after = skip_positions(
                     postings.positions, postings.is_packed, position, codes[n] & ESCAPED, np.int64(masks[n])
                 )
+                position = position if codes[n] & POSITIONS_SHARED else after
                 n += 1
             if entry.encoding != SPARSE:
                 fault = _check_block(postings, entry, block, highest, members, first)

@@ -17,11 +17,14 @@ from periplus.index.kernels.postings_format import (
     BLOCK,
     ESCAPED,
     LONG_BLOCK,
+    SIZED,
     SKIP_STEP,
     SPARSE,
     choose_encoding,
     group_count,
     group_shift,
+    long_length,
+    skipped_blocks,
 )
 from periplus.index.kernels.postings_reader import TINY_ENTRY, make_tiny_postings, term_entry
 from periplus.index.kernels.term_dictionary import TermEntry, TermTable, read_bounded_varint
@@ -47,6 +50,8 @@ class SegmentArrays(NamedTuple):
     """How many the segment has."""
     is_packed: int
     """Whether sparse postings are written in bits."""
+    sized: int
+    """As in `PostingsReader`."""
     validated: npt.NDArray[np.uint8]
     """A bit for each byte of the dictionary's pages, set for the first byte of a term that was found valid."""
 
@@ -121,7 +126,7 @@ def _is_valid_blocked(arrays: SegmentArrays, entry: TermEntry) -> bool:  # pragm
         step = np.int64(stream[headers + n]) & 15
         code = (np.int64(stream[lengths + (n >> 2)]) >> (2 * (n & 3))) & 3
         if step == SKIP_STEP:
-            block += SKIP_STEP
+            block += skipped_blocks(np.int64(stream[headers + n]))
             if code != 0 or at >= end:
                 return False
             at += 1
@@ -131,7 +136,7 @@ def _is_valid_blocked(arrays: SegmentArrays, entry: TermEntry) -> bool:  # pragm
         if code == LONG_BLOCK:
             if at >= end:
                 return False
-            length = np.int64(stream[at]) + LONG_BLOCK + 1
+            length = long_length(np.int64(stream[at]), arrays.sized)
             at += 1
         if at + length > end or block * BLOCK >= documents:
             return False
@@ -223,6 +228,6 @@ def warm() -> None:
     """Compile this module's kernels for the types that production uses: segments are mapped read-only."""
     tiny, wide = make_tiny_postings(), np.zeros((0, 2), np.int64)
     wide.flags.writeable = False
-    arrays = SegmentArrays(tiny.stream, 1, tiny.groups, wide, 1, 1, np.zeros(1, np.uint8))
+    arrays = SegmentArrays(tiny.stream, 1, tiny.groups, wide, 1, 1, SIZED, np.zeros(1, np.uint8))
     is_valid_term(arrays, TINY_ENTRY)
     validate_terms(arrays, make_tiny_terms())

@@ -74,7 +74,7 @@ class MentionCounts(NamedTuple):
     entries: npt.NDArray[np.int64]
     """By name: how many documents mention it, its own included, and above bit 32 the one counted last, plus one."""
     words: npt.NDArray[np.int64]
-    """By number of a word whose documents are counted: the same."""
+    """By number of a word whose documents are counted: the same; one element more, for all other words."""
     by_host: npt.NDArray[np.uint8]
     """By hash of name and host: how many documents were counted. A power of two of them."""
 
@@ -126,7 +126,7 @@ def scan_bodies(
     last = first + len(bounds) - 1
     longest = longest_text(bounds[:-1], bounds[1:], most)
     longest = max(longest, longest_text(titles.begin[first:last], titles.end[first:last], UNLIMITED))
-    text, scratch = np.empty(longest + MARGIN, np.uint8), np.empty((4, _MAX_BODY_WORDS), np.int64)
+    text, scratch = np.empty(longest + MARGIN, np.uint8), np.empty((5, _MAX_BODY_WORDS), np.int64)
     words, names = allocate_words(_MAX_BODY_WORDS), allocate_words(MAX_WORDS + 1)
     return _scan_all(data, bounds, first, trie, title_words, titles, counts, spans, most, text, scratch, words, names)
 
@@ -172,25 +172,24 @@ def _scan_all(
         borrow(counts.by_host),
     )
     host_mask, row, found = np.uint64(len(counts.by_host) - 1), borrow(scratch[3]), 0
+    named = borrow(scratch[4])
     for body in range(len(bounds) - 1):
         document = first + body
         end = min(bounds[body + 1], bounds[body] + most)
         count = split_words(data, bounds[body], end, text, words, _MAX_BODY_WORDS)
         for word in range(count):
             row_of[word] = find_row(rows, mask, filters, filter_mask, words.hash[word])
-        _count_words(rows, row_of, count, tallies, document)
+        _count_words(rows, row_of, count, tallies.words, len(counts.words) - 1, document)
         _match_titles(words, count, rows, row_of, nodes, match, match_end)
         limit, own = min(found + _MAX_SPANS, len(all_spans.entry)), layout.number[document]
         if own >= 0:
             size = split_words(blob, layout.begin[document], layout.end[document], text, names, MAX_WORDS + 1)
             found = scan_lead(data, words, count, blob, names, size, own, document, spans, limit, found, row)
-        word = 0
+        word, mentions = 0, 0
         while word < count:
             entry, end = match[word], match_end[word]
-            is_first = entry >= 0 and _count_document(tallies.entries, entry, document)
-            if is_first and entry != own and _count_host(tallies.by_host, host_mask, entry, layout.hosts[document]):
-                tallies.others[entry] += 1
-                _credit(entry, layout, tallies, document)
+            named[mentions] = entry
+            mentions += entry >= 0
             if (
                 end < count
                 and words.depth[end] == 1
@@ -208,28 +207,43 @@ def _scan_all(
                 outer = entry if whole and not 48 <= data[words.begin[word]] <= 57 else -1
                 found = scan_bracket(data, words, count, end, outer, word, begin, match, document, spans, limit, found)
             word = end
+        _count_names(named, mentions, own, layout, tallies, host_mask, document)
     return found
 
 
 @njit(cache=True, nogil=True)
 def _count_words(
-    rows: Any, row_of: Any, count: int, tallies: MentionCounts, document: int
+    rows: Any, row_of: Any, count: int, words: Any, spare: int, document: int
 ) -> None:  # pragma: no cover - compiled
-    """Count the document for each of its words whose documents are counted."""
+    """Count the document for each of its words whose documents are counted; for all others, at `spare`.
+
+    There are no branches: nobody can tell which words come again in a document.
+    """
+    mark = np.int64(document + 1) << _STAMP_SHIFT
     for word in range(count):
-        if row_of[word] >= 0:
-            which = get_number(rows, row_of[word], WORD)
-            if which >= 0:
-                _count_document(tallies.words, which, document)
+        row = row_of[word]
+        which = get_number(rows, row if row >= 0 else np.int64(0), WORD)
+        at = which if row >= 0 and which >= 0 else spare
+        before = words[at]
+        words[at] = mark | ((before & COUNT_MASK) + (before < mark))  # Documents ascend, and so do their marks.
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def _count_document(counts: Any, at: int, document: int) -> bool:  # pragma: no cover - compiled
-    """Count a document, and return True, unless it is the one that was counted last."""
-    if counts[at] >> _STAMP_SHIFT == document + 1:
-        return False
-    counts[at] = (counts[at] & COUNT_MASK) + 1 | (np.int64(document + 1) << _STAMP_SHIFT)
-    return True
+@njit(cache=True, nogil=True)
+def _count_names(
+    named: Any, mentions: int, own: int, titles: TitleLayout, tallies: MentionCounts, host_mask: Any, document: int
+) -> None:  # pragma: no cover - compiled
+    """Count the document for each name that it mentions, however often, in `named`, which is changed."""
+    mark, first = np.int64(document + 1) << _STAMP_SHIFT, 0
+    for at in range(mentions):  # Without branches, as words are counted.
+        entry = named[at]
+        before = tallies.entries[entry]
+        tallies.entries[entry] = mark | ((before & COUNT_MASK) + (before < mark))
+        named[first] = entry
+        first += (before < mark) & (entry != own)
+    for at in range(first):
+        if _count_host(tallies.by_host, host_mask, named[at], titles.hosts[document]):
+            tallies.others[named[at]] += 1
+            _credit(named[at], titles, tallies, document)
 
 
 @njit(cache=True, nogil=True)
