@@ -52,7 +52,8 @@ class WordTable:
     def _grow(self, longest: int) -> None:
         """Double the table, or grow it further if one text needs more."""
         old = self._table
-        least = max(2 * len(old.hashes), self.count + longest)
+        # Kernels that are not compiled return numbers of NumPy, which have no `bit_length`.
+        least = int(max(2 * len(old.hashes), self.count + longest))
         words = 1 << (least - 1).bit_length()  # Slots are a power of two: with fewer words, more would stay free.
         size = max(2 * len(old.blob), int(old.starts[self.count]) + 4 * longest + kernel.MAX_WORD)
         new = self._allocate(words, size)
