@@ -11,8 +11,9 @@ from scripted_web import ScriptedWeb
 
 from naive.shingles import shingles
 from naive.title_names import title_names
+from naive.url_templates import NaiveTemplates
 from periplus.crawl import Crawler, held_regions
-from periplus.crawl.regions import kernels, regions
+from periplus.crawl.regions import kernels, regions, url_templates
 from periplus.crawl.regions.novelty import NoveltyIndex
 from periplus.crawl.regions.region_records import News, RegionsState
 from periplus.crawl.regions.regions import RegionTable
@@ -249,6 +250,26 @@ def test_folders_with_many_names_become_one_template() -> None:
     assert templates.template(parse_address("http://a.test/t/topic/12345/7")) == "a.test /t/topic/#/#"
 
 
+SEGMENTS = ("a", "b", "", "7", "8x", "c.html", "d.html", "e.x", "f", "g.html", "h.html", "i", "j", "k", "l", "m", "n")
+PATHS = st.lists(st.sampled_from(SEGMENTS), max_size=8).map("/".join)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from(("a", "b")), PATHS), max_size=120), st.integers(3, 40))
+def test_templates_are_those_of_their_naive_twin(steps: list[tuple[bool, str, str]], folders: int) -> None:
+    templates, naive = UrlTemplates(), NaiveTemplates(folders)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(url_templates, "_MAX_FOLDERS", folders)
+        patch.setattr(url_templates, "_MAX_NAMES", 3)
+        patch.setattr(url_templates, "_MAX_RECENT", 30)
+        for learning, host, path in steps:
+            address = msgspec.structs.replace(parse_address(f"http://{host}.test/{path}"), path=f"/{path}")
+            address = msgspec.structs.replace(address, url=f"http://{address.host}/{path}")
+            if learning:
+                assert templates.learn(address) == naive.learn(address.host, address.path)
+            assert templates.template(address) == naive.template(address.host, address.path)
+            assert list(templates.names) == list(naive.names)
+
+
 @pytest.mark.parametrize(
     "form",
     ["/t/topic/{}/7", "/questions/{}/3-reasons", "/article-{}-1.html", "/M-{}-6.htm", "/9{}/13/", "/a/b/a/b/a/b/a/{}/"],
@@ -295,7 +316,7 @@ def test_a_region_that_grows_by_itself_gets_a_small_share() -> None:
         assert learn(table, url, prose(rng)) is News.TEXT
         table.learn_links(parse_address(url), News.TEXT, [parse_address(f"{url}{n}") for n in range(8)], 8)
     assert "grows" in reason(table, "http://a.test/pit/99")
-    table.seen = lambda key: True  # links lead to what is known
+    table.seen_each = lambda keys: [True] * len(keys)  # links lead to what is known
     for number in range(30):
         url = f"http://a.test/pit/{number}"
         table.learn_links(parse_address(url), News.TEXT, [parse_address(f"{url}{n}") for n in range(8)], 8)

@@ -113,7 +113,8 @@ class Run:
             FetchRequest(parse_address(f"http://h{host}.test/{page}"), rank=float(rank)) for host, page, rank in places
         ]
         assert self.frontier.add(dues) == self.naive.add(dues)
-        assert all(self.frontier.seen(due.address.key) == (due.address.url in self.naive.seen) for due in dues)
+        seen = self.frontier.seen_each([due.address.key for due in dues])
+        assert seen == [due.address.url in self.naive.seen for due in dues]
 
     def tick(self, seconds: float) -> None:
         self.now += seconds

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
+from itertools import compress, islice
 from pathlib import Path
 from typing import Final
 
@@ -184,8 +184,7 @@ class CrawlState:
             self.frontier.delays.own = self.host_table.delay
         links = self.outlinks.links_to_host
         self.frontier.reputation = lambda name: links.get(name, 0)
-        frontier = self.frontier
-        self.outlinks.regions.seen = lambda key: frontier.seen(key)
+        self.outlinks.regions.seen_each = self.frontier.seen_each
 
     def learn_forwarded(self, record: FetchRecord) -> None:
         """Apply a record that another shard has fetched and counted: from now on, the page is revisited here."""
@@ -217,7 +216,8 @@ class CrawlState:
         """Add requests for hosts of this shard to the frontier, and send the others to their shards."""
         own = self.router.route(requests, self.outlinks.lists)
         focus = self.outlinks.focus
-        queued = [request for request in own if self.frontier.seen(request.address.key)] if focus is not None else []
+        seen = self.frontier.seen_each([request.address.key for request in own]) if focus is not None else []
+        queued = list(compress(own, seen))
         self.frontier.add(own)
         if focus is not None:
             # The priority of a queued URL rises with further links to it, and with the score of hubs that link to it.
@@ -261,8 +261,9 @@ class CrawlState:
 
     def count(self, record: FetchRecord, host: str) -> bool:
         """Add a record to the totals; return whether it is a new page."""
-        totals = self.totals
-        totals.outcomes[record.outcome.value] = totals.outcomes.get(record.outcome.value, 0) + 1
+        totals, page = self.totals, record.page
+        outcome = str(record.outcome)
+        totals.outcomes[outcome] = totals.outcomes.get(outcome, 0) + 1
         totals.fetched += record.outcome is not Outcome.ROBOTS
         totals.bytes += record.bytes
         if record.outcome not in _NO_ERRORS:
@@ -274,9 +275,9 @@ class CrawlState:
         if past is not None:
             # A change that a list reports later in this run has been seen by this fetch.
             past.when = max(past.when, record.when)
-        if record.page is not None and record.page.changed:
-            self._add_revisits(self.history.read_dates(record.page, record.when)[: self.settings.crawl.recrawl_per_day])
-        if record.page is None or record.page.kind == LIST_KIND:
+        if page is not None and page.changed:
+            self._add_revisits(self.history.read_dates(page, record.when)[: self.settings.crawl.recrawl_per_day])
+        if page is None or page.kind == LIST_KIND:
             return False
         self.duplicates.learn(record)
         if record.revisit:

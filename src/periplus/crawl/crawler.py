@@ -263,24 +263,30 @@ class Crawler:
             if not self._fetcher.busy():
                 time.sleep(_CONGESTION_PAUSE)
             return
-        for _ in range(_MAX_STARTS):
-            is_full = self._fetcher.is_full() or self._documents.is_full() or self._renderer.is_full()
-            if self._paused or is_full or self._is_limit_reached(self._busy()):
+        if self._paused or self._documents.is_full() or self._renderer.is_full():
+            return
+        fetcher, state, start = self._fetcher, self._state, self._requests.start
+        # Nothing that is started here adds to the pages, the documents or the bytes; it takes connections.
+        free = self._quota() - self._pages() - self._documents.busy() - self._renderer.busy()
+        for _ in range(0 if self._is_limit_reached(0) else _MAX_STARTS):
+            if fetcher.is_full() or fetcher.busy() >= free or self._stops or self._is_late():
                 return
-            request = self._state.frontier.next(now)
+            request = state.frontier.next(now)
             if request is None:
                 return
-            if not self._state.hold_back(request, now):
-                self._requests.start(request, now)
+            if not state.hold_back(request, now):
+                start(request, now)
 
     def _pages(self) -> int:
         """Return the number of pages that count against the limit."""
         return self._requests.fetched if self._settings.crawl.recrawl else self._state.totals.pages
 
+    def _quota(self) -> int:
+        return self._shard.page_quota(self._settings.crawl.pages)
+
     def _is_limit_reached(self, busy: int) -> bool:
-        quota = self._shard.page_quota(self._settings.crawl.pages)
         is_full = 0 < self._settings.crawl.bytes <= self._state.totals.bytes
-        return self._stops > 0 or is_full or self._is_late() or self._pages() + busy >= quota
+        return self._stops > 0 or is_full or self._is_late() or self._pages() + busy >= self._quota()
 
     def _is_late(self, grace: float = 0.0) -> bool:
         minutes = self._settings.crawl.minutes

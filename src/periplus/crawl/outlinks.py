@@ -1,6 +1,7 @@
 """The requests that a fetch record leads to, and their ranks; used by the crawl loop and by recovery alike."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Final
 
 import msgspec
@@ -17,7 +18,7 @@ from periplus.crawl.policies.url_filter import UrlFilter
 from periplus.crawl.regions.region_records import News
 from periplus.crawl.regions.regions import RegionTable
 from periplus.errors import BadUrl
-from periplus.parse import is_supported, urls_of
+from periplus.parse import is_supported
 from periplus.records import LIST_KIND, Address, FetchRecord, FetchRequest, Link, Outcome, Page
 from periplus.score import LinkScorer, PageScorer
 from periplus.settings import CrawlSettings
@@ -189,12 +190,15 @@ class OutlinkExtractor:
         if page.nofollow or depth > self._settings.depth:
             self._cut(CutKind.DEPTH, bool(page.links) and not page.nofollow)
             return []
-        host, barren = _host_of(page.url), news is not News.TEXT
-        links: list[tuple[Address, str]] = []
-        weak = set[int]()
         # On a relevant page a link is considered although it was seen recently.
         repeated, recent = relevance >= _RELEVANT, self._recent
         considered = page.links if repeated else _new_links(page.links, recent)
+        if not considered and self.focus is None:
+            self.regions.learn_links(parse_address(page.url), news, (), len(page.links))
+            return []
+        host, barren = _host_of(page.url), news is not News.TEXT
+        links: list[tuple[Address, str]] = []
+        weak = set[int]()
         in_turn = first_deferred = len(page.links)
         if len(page.links) > self._max_links and page.kind != LIST_KIND:
             in_turn = sum(repeated or link.url not in recent for link in page.links[: self._max_links])
@@ -203,22 +207,21 @@ class OutlinkExtractor:
                 first_deferred = len(links)
             if not self._is_fresh(link.url, link.nofollow, repeated, barren):
                 continue
-            for address in self._addresses((link.url,), record.url):
-                if self._is_wanted(address):
-                    if link.weak:
-                        weak.add(address.key)
-                    elif host not in (address.host, f"{address.host}:{address.port}"):
-                        self.links_to_host[address.host] = self.links_to_host.get(address.host, 0) + 1
-                    links.append((address, link.text))
+            address = self._address(link.url, record.url)
+            if address is not None and self._is_wanted(address):
+                if link.weak:
+                    weak.add(address.key)
+                elif host not in (address.host, f"{address.host}:{address.port}"):
+                    self.links_to_host[address.host] = self.links_to_host.get(address.host, 0) + 1
+                links.append((address, link.text))
         self.regions.learn_links(parse_address(page.url), news, [address for address, _ in links], len(page.links))
         source = self._page_scorer.score(page) if links and page.kind != LIST_KIND else None
         if self.focus is None:
             behind = _BARREN_PENALTY if barren else 0.0
-            ranks = (self.rank(address, depth, source=source) - behind for address, _ in links)
-            requests = [
-                FetchRequest(address, depth, rank - _WEAK_PENALTY if address.key in weak else rank)
-                for (address, _), rank in zip(links, ranks, strict=True)
-            ]
+            requests = []
+            for address, _ in links:
+                rank = self.rank(address, depth, source=source) - behind
+                requests.append(FetchRequest(address, depth, rank - _WEAK_PENALTY if address.key in weak else rank))
         else:
             promises = self.focus.score_links(record, relevance, links)
             requests = [
@@ -292,12 +295,15 @@ class OutlinkExtractor:
         self._recent.add(url)
         return True
 
-    def _addresses(self, urls: Iterable[str], base: str) -> Iterable[Address]:
-        for url in urls:
-            try:
-                yield self.traps.rewrite(parse_address(url, base))
-            except BadUrl:
-                continue
+    def _addresses(self, urls: Iterable[str], base: str) -> Iterator[Address]:
+        return (address for url in urls if (address := self._address(url, base)) is not None)
+
+    def _address(self, url: str, base: str) -> Address | None:
+        """Return the address that is requested for a URL of a page, or None if there is none."""
+        try:
+            return self.traps.rewrite(parse_address(url, base))
+        except BadUrl:
+            return None
 
     def _is_wanted(self, address: Address, is_list: bool = False) -> bool:
         if not self._in_scope(address):
@@ -311,16 +317,18 @@ class OutlinkExtractor:
         return path != "/robots.txt" and (is_list or not _has_unreadable_extension(path))
 
     def _in_scope(self, address: Address) -> bool:
-        own = self._hosts.find(address.host)
+        own = self._hosts.find(address.host) if self._hosts else None
         if own is not None and own.scope:
             return own.scope == "always"
         return self._scope.includes(address)
 
 
+_url_of: Final = attrgetter("url")
+
+
 def _new_links(links: Sequence[Link], recent: set[str]) -> Sequence[Link]:
     """Return the links whose URLs were not seen recently: none of most pages."""
-    urls = urls_of(links)
-    return () if recent.issuperset(urls) else [link for link, url in zip(links, urls, strict=True) if url not in recent]
+    return () if recent.issuperset(map(_url_of, links)) else [link for link in links if link.url not in recent]
 
 
 def parse_seed(text: str) -> Address:

@@ -10,7 +10,7 @@ from typing import Final
 from periplus.frontier.host import Host
 from periplus.settings import FrontierSettings
 
-__all__ = ["budget", "count_request", "decayed_requests", "is_deferred", "no_reputation", "penalty"]
+__all__ = ["budget", "count_request", "decayed_requests", "is_deferred", "never_deferred", "no_reputation", "penalty"]
 
 WINDOW: Final = 1_000_000.0
 """Requests over which the share of a host is computed; older ones decay."""
@@ -26,7 +26,7 @@ def count_request(host: Host, number: int) -> None:
 
 def decayed_requests(host: Host, number: int) -> float:
     """Return the requests of a host in the window that ends with request `number`, older ones decayed."""
-    return host.recent * math.exp((host.counted - number) / WINDOW)
+    return host.recent if host.counted == number else host.recent * math.exp((host.counted - number) / WINDOW)
 
 
 def budget(reputation: float, settings: FrontierSettings) -> float:
@@ -37,6 +37,11 @@ def budget(reputation: float, settings: FrontierSettings) -> float:
 def penalty(share: float) -> float:
     """Return how often a host with this share of the window is deferred: never up to 0.1 %, always from 5 %."""
     return min(1.0, max(0.0, (share - _SHARE_FROM) / (_SHARE_TO - _SHARE_FROM)))
+
+
+def never_deferred(settings: FrontierSettings) -> float:
+    """Return the requests in the window up to which no host is deferred, whatever its reputation."""
+    return min(settings.host_budget - 1.0, _SHARE_FROM * WINDOW)
 
 
 def is_deferred(host: Host, number: int, reputation: float, settings: FrontierSettings) -> bool:

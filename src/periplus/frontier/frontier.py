@@ -1,6 +1,6 @@
 """The frontier: per-host queues, the scheduler of hosts, and the set of all URLs seen."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from heapq import heapify
 from pathlib import Path
@@ -33,7 +33,7 @@ class Frontier(SchedulerChoices):
     """What to fetch next. Pure state: time is an argument, in seconds that only grow."""
 
     def __init__(self, settings: FrontierSettings, spill: Path | None = None) -> None:
-        self._settings = settings
+        self._settings, self._max_failures = settings, settings.max_failures
         self._hosts: dict[str, Host] = {}
         self._scheduler = HostScheduler(settings, self._hosts)
         self._groups = HostGroups(settings)
@@ -48,23 +48,23 @@ class Frontier(SchedulerChoices):
 
     def add(self, requests: Iterable[FetchRequest]) -> int:
         """Queue the requests whose URL was never added before; return their number."""
-        batch = list(requests)
+        batch, queues, on_disk = list(requests), self._queues, self._queues.on_disk
         touched: dict[str, Host] = {}
         keys: list[int] = []
         for number in self._seen.unseen([request.address.key for request in batch]):
             request = batch[number]
             host = self._host(request.address.host)
-            if not self._queues.on_disk and len(host) >= self._settings.per_host:
+            if not on_disk and len(host) >= self._settings.per_host:
                 self._dropped += 1
                 continue
-            self._queues.push(host, self._entry(request, request.attempt))
+            queues.push(host, self._entry(request, request.attempt))
             keys.append(request.address.key)
             touched[host.name] = host
         self._seen.update(keys)
         for host in touched.values():
-            self._queues.limit(host, self._settings.per_host)
+            queues.limit(host, self._settings.per_host)
             self._scheduler.move(host, HostEvent.UPDATE)
-        self._queues.fit(self._hosts.values())
+        queues.fit(self._hosts.values())
         return len(keys)
 
     def add_revisits(self, requests: Iterable[FetchRequest]) -> None:
@@ -82,9 +82,9 @@ class Frontier(SchedulerChoices):
             self._seen.update([keys[number] for number in self._seen.unseen(keys)])
             self._scheduler.move(host, HostEvent.UPDATE)
 
-    def seen(self, key: int) -> bool:
-        """Return whether the URL with this fingerprint was ever added."""
-        return key in self._seen
+    def seen_each(self, keys: Sequence[int]) -> list[bool]:
+        """Return for each fingerprint of a URL whether that was ever added."""
+        return self._seen.contains_each(keys)
 
     def reprioritize(self, ranks: Mapping[str, Mapping[int, float]]) -> None:
         """Raise URLs that wait, by host and key, to better crawl ranks."""
@@ -96,13 +96,14 @@ class Frontier(SchedulerChoices):
     def next(self, now: float) -> FetchRequest | None:
         """Return the next request that may be made now, and mark its host as in flight; None if there is none yet."""
         scheduler = self._scheduler
-        scheduler.now = max(scheduler.now, now)
+        if now > scheduler.now:
+            scheduler.now = now
         while (host := scheduler.pop(now)) is not None:
             if self._groups.enter(host):
                 scheduler.move(host, HostEvent.START)
-                entry = host.in_flight = self._queues.pop(host, now)
+                falling, _, url, depth, attempt, hops = host.in_flight = self._queues.pop(host, now)
                 self._busy += 1
-                return FetchRequest(parse_address(entry.url), entry.depth, -entry.falling, entry.attempt, entry.hops)
+                return FetchRequest(parse_address(url), depth, -falling, attempt, hops)
             scheduler.move(host, HostEvent.BLOCK)
         return None
 
@@ -126,10 +127,13 @@ class Frontier(SchedulerChoices):
         """
         host, entry = self._end(request, now)
         host.ip, pause = ip or host.ip, self._account(host, outcome, now, elapsed, retry_after, delay)
+        if outcome not in RETRYABLE:  # nearly all: the request has ended for good
+            self._settle(host, HostEvent.SUSPEND if host.failures >= self._max_failures else HostEvent.FINISH)
+            return
         if outcome is Outcome.CONNECT and self._queues.pause_origin(host, origin_of(entry.url), now + pause):
             host.next_time = now + self.delays.seconds(host)  # another port of the host may answer
         retry = next_attempt(entry, attempt_mark(host, outcome, self._settings), self._settings.retries)
-        hopeless = self._is_failing(host)
+        hopeless = host.failures >= self._max_failures
         if retry is not None:
             self._retries += retry.attempt > 0
             self._queues.push_later(host, retry, now + pause)
@@ -186,7 +190,7 @@ class Frontier(SchedulerChoices):
         """End a turn that `reserve` granted: the host is left alone for as long as after any other request."""
         host = self._hosts[name]
         self._account(host, outcome, now, elapsed, None, None)
-        failed = host.state is HostState.RESERVED and self._is_failing(host)
+        failed = host.state is HostState.RESERVED and host.failures >= self._max_failures
         self._settle(host, HostEvent.SUSPEND if failed else HostEvent.RELEASE)
 
     def replay(
@@ -222,7 +226,7 @@ class Frontier(SchedulerChoices):
                 tried = self._attempts.tried(host.name)
                 fetched += self._queues.release(host, tried.__contains__, len(tried), tried)
                 self._queues.replace(host, partial(self._attempts.remaining, host.name, self._settings.retries))
-            failed = self._is_failing(host) and not host.is_suspended()
+            failed = host.failures >= self._max_failures and not host.is_suspended()
             self._settle(host, HostEvent.SUSPEND if failed else HostEvent.RECOVER)
         self._attempts = AttemptLog()
         return fetched
@@ -235,7 +239,7 @@ class Frontier(SchedulerChoices):
         """Make every suspended host ready once more, as a new run does."""
         for host in self._hosts.values():
             if host.is_suspended():
-                host.failures = min(host.failures, self._settings.max_failures - 1)
+                host.failures = min(host.failures, self._max_failures - 1)
                 self._queues.include(host)
                 self._scheduler.move(host, HostEvent.REVIVE)
 
@@ -343,21 +347,24 @@ class Frontier(SchedulerChoices):
         self._queues.close()
 
     def _host(self, name: str) -> Host:
-        if name not in self._hosts:
-            self._hosts[name] = Host(name, HostState.EMPTY, self._scheduler.now)
-        return self._hosts[name]
+        host = self._hosts.get(name)
+        if host is None:
+            host = self._hosts[name] = Host(name, HostState.EMPTY, self._scheduler.now)
+        return host
 
     def _entry(self, request: FetchRequest, attempt: int = 0) -> Entry:
-        order = self._scheduler.next_order()
+        order = self._scheduler.order = self._scheduler.order + 1
         return Entry(-request.rank, order, request.address.url, request.depth, attempt, request.hops)
 
     def _end(self, request: FetchRequest, now: float) -> tuple[Host, Entry]:
         """End the request in flight at a host; return the host, which the caller settles, and the entry."""
-        self._scheduler.now = max(self._scheduler.now, now)
-        host = self._hosts.get(request.address.host)
+        scheduler, address = self._scheduler, request.address
+        if now > scheduler.now:
+            scheduler.now = now
+        host = self._hosts.get(address.host)
         entry = host.in_flight if host is not None else None
-        if host is None or entry is None or entry.url != request.address.url:
-            raise ValueError(f"{request.address.url} is not in flight")
+        if host is None or entry is None or entry.url != address.url:
+            raise ValueError(f"{address.url} is not in flight")
         self._busy -= 1
         host.in_flight = None
         for name in self._groups.leave(host):
@@ -370,23 +377,24 @@ class Frontier(SchedulerChoices):
             self._queues.exclude(host)
         self._scheduler.move(host, event)
 
-    def _is_failing(self, host: Host) -> bool:
-        return host.failures >= self._settings.max_failures
-
     def _account(
         self, host: Host, outcome: Outcome, now: float, elapsed: float, retry_after: float | None, delay: float | None
     ) -> float:
         """Set the host's next time and its failures; return the pause before the same URL may be tried again."""
         if outcome is Outcome.ROBOTS:
             return 0.0
-        self._scheduler.requests += 1
-        count_request(host, self._scheduler.requests)
+        number = self._scheduler.requests = self._scheduler.requests + 1
+        count_request(host, number)
         host.elapsed = elapsed
         self.slowest.update(host)
         host.crawl_delay = host.crawl_delay if delay is None else delay
         host.failures = host.failures + 1 if outcome in FAILURES else 0
-        host.next_time = max(host.next_time, now + self.delays.seconds(host))
+        next_time = now + self.delays.seconds(host)
+        if next_time > host.next_time:
+            host.next_time = next_time
+        if outcome not in RETRYABLE:
+            return 0.0
         pause = backoff_seconds(host, self._settings, retry_after)
-        if outcome in RETRYABLE and outcome is not Outcome.SERVER_ERROR:
+        if outcome is not Outcome.SERVER_ERROR:
             host.next_time = max(host.next_time, now + pause)
         return pause

@@ -1,12 +1,16 @@
 """Groups of hosts, by registered domain and by network address: how many requests each may have in flight."""
 
 from collections import deque
+from functools import lru_cache
+from typing import Final
 
 from periplus.frontier.host import Host
 from periplus.settings import FrontierSettings
 from periplus.url import registered_domain
 
 __all__ = ["HostGroups"]
+
+_MAX_RECENT: Final = 16_384
 
 
 class HostGroups:
@@ -22,34 +26,39 @@ class HostGroups:
         """Change the limit of requests by address; it applies to requests that begin from now on."""
         self._per_address = per_address
 
-    def _groups_of(self, host: Host) -> list[tuple[str, int]]:
-        groups = [(f"domain {registered_domain(host.name)}", self._per_domain)] if self._per_domain else []
-        if self._per_address and host.ip:
-            groups.append((f"address {host.ip}", self._per_address))
-        return groups
-
     def enter(self, host: Host) -> bool:
         """Count a request to a host; return False, and queue the host, if its domain or address is at its limit."""
-        groups = self._groups_of(host)
-        for name, most in groups:
-            if self._busy.get(name, 0) >= most:
-                self._blocked.setdefault(name, deque()).append(host.name)
-                return False
-        for name, _ in groups:
-            self._busy[name] = self._busy.get(name, 0) + 1
-        host.groups = [name for name, _ in groups]
+        busy, groups = self._busy, []
+        if self._per_domain:
+            name = _domain_group(host.name)
+            if busy.get(name, 0) >= self._per_domain:
+                return self._block(host, name)
+            groups.append(name)
+        if self._per_address and host.ip:
+            name = f"address {host.ip}"
+            if busy.get(name, 0) >= self._per_address:
+                return self._block(host, name)
+            groups.append(name)
+        for name in groups:
+            busy[name] = busy.get(name, 0) + 1
+        host.groups = groups
         return True
+
+    def _block(self, host: Host, group: str) -> bool:
+        self._blocked.setdefault(group, deque()).append(host.name)
+        return False
 
     def leave(self, host: Host) -> list[str]:
         """Count the end of a request; return the hosts that may try again."""
         freed: list[str] = []
+        busy = self._busy
         for name in host.groups:
-            left = self._busy.get(name, 1) - 1
+            left = busy.get(name, 1) - 1
             if left > 0:
-                self._busy[name] = left
+                busy[name] = left
             else:
-                self._busy.pop(name, None)
-            if waiting := self._blocked.get(name):
+                busy.pop(name, None)
+            if self._blocked and (waiting := self._blocked.get(name)):
                 freed.append(waiting.popleft())
                 if not waiting:
                     del self._blocked[name]
@@ -69,3 +78,9 @@ class HostGroups:
     def blocked(self) -> int:
         """Return the number of hosts that wait for others."""
         return sum(len(waiting) for waiting in self._blocked.values())
+
+
+@lru_cache(_MAX_RECENT)
+def _domain_group(host: str) -> str:
+    """Return the name of the group of a host's domain."""
+    return f"domain {registered_domain(host)}"

@@ -47,7 +47,10 @@ class HostQueues:
         """Add an entry to the queue of a host."""
         heappush(host.queue, entry)
         self._in_memory += 1
-        self._add_waiting(host, 1)
+        if host.state < _SUSPENDED:
+            self.waiting += 1
+        else:
+            self.behind += 1
 
     def push_later(self, host: Host, entry: Entry, when: float) -> None:
         """Add an entry that is not to be fetched before `when`."""

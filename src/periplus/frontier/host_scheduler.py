@@ -5,7 +5,7 @@ from heapq import heapify, heappop, heappush
 from typing import Final
 
 from periplus.frontier.best_first import BestFirst, ReadyHeap
-from periplus.frontier.budgets import is_deferred, no_reputation
+from periplus.frontier.budgets import is_deferred, never_deferred, no_reputation
 from periplus.frontier.host import SLOT_NAME, SLOT_RANK, SLOT_TIME, Host, Slot
 from periplus.frontier.host_states import PLACED, TRANSITIONS, HostEvent, HostState
 from periplus.settings import FrontierSettings
@@ -22,6 +22,7 @@ class HostScheduler:
     def __init__(self, settings: FrontierSettings, hosts: dict[str, Host]) -> None:
         self._settings = settings
         self._hosts = hosts
+        self._never_deferred = never_deferred(settings)
         self.reputation: Callable[[str], float] = no_reputation
         self.best_first: BestFirst | None = None
         self.now = 0.0
@@ -30,11 +31,6 @@ class HostScheduler:
         self._scheduled: list[Slot] = []
         self._deferred: list[Slot] = []
         self._ready, self._ready_deferred = ReadyHeap(), ReadyHeap()
-
-    def next_order(self) -> int:
-        """Return the next number in the order of arrival."""
-        self.order += 1
-        return self.order
 
     def deferred(self) -> int:
         """Return the number of hosts that wait behind others."""
@@ -53,17 +49,24 @@ class HostScheduler:
 
     def _place(self, host: Host) -> None:
         """Put a host into the heap where it waits for its turn, if it has URLs."""
-        if not (host.queue or host.later or host.spilled):
+        if host.queue:
+            soonest, best = host.next_time, host.queue[0][0]
+        elif host.later or host.spilled:
+            soonest, best = host.soonest(), host.best()
+        else:
             host.state, host.slot = HostState.EMPTY, None
             return
-        soonest, slot = max(host.soonest(), self.now), host.slot
-        best = host.best()
+        if soonest < self.now:
+            soonest = self.now
+        slot = host.slot
         if slot is not None and slot[SLOT_TIME] <= soonest and (self.best_first is None or best >= slot[SLOT_RANK]):
             return
         self.order += 1
         host.slot = (soonest, best, self.order, host.name)
-        behind = is_deferred(host, self.requests, self.reputation(host.name), self._settings)
-        if behind or (self.best_first is not None and self.best_first.is_behind(host)):
+        behind = self.best_first is not None and self.best_first.is_behind(host)
+        if host.recent > self._never_deferred:
+            behind = behind or is_deferred(host, self.requests, self.reputation(host.name), self._settings)
+        if behind:
             host.state = HostState.DEFERRED
             heappush(self._deferred, host.slot)
         else:

@@ -37,8 +37,15 @@ class HostDelays:
         What the host asks for is obeyed in full. If the maximum is 0 there is no delay, as for hosts of one's own.
         """
         settings, own = self._settings, self.own(host.name)
-        usual = min(settings.max_delay, max(settings.delay if own < 0 else 0.0, settings.delay_factor * host.elapsed))
-        return max(usual, own, host.crawl_delay if settings.max_delay > 0 else 0.0)
+        seconds = settings.delay_factor * host.elapsed
+        least = settings.delay if own < 0 else 0.0
+        if seconds < least:
+            seconds = least
+        if seconds > settings.max_delay:
+            seconds = settings.max_delay
+        if own > seconds:
+            seconds = own
+        return host.crawl_delay if host.crawl_delay > seconds and settings.max_delay > 0 else seconds
 
 
 def no_own_delay(name: str) -> float:

@@ -95,6 +95,14 @@ class SeenSet:
     def __contains__(self, key: int) -> bool:
         return key in self._newest or bool(self._in_runs(np.array([key], np.uint64))[0])
 
+    def contains_each(self, keys: Sequence[int]) -> list[bool]:
+        """Return for each key whether it was ever added."""
+        known = list(map(self._newest.__contains__, keys))
+        if not self._runs or all(known):
+            return known
+        present = self._in_runs(np.array(keys, np.uint64)).tolist()
+        return [new or old for new, old in zip(known, present, strict=True)]
+
     def unseen(self, keys: Sequence[int]) -> list[int]:
         """Return the indices in `keys` of those never added, each key once, in order."""
         newest = self._newest

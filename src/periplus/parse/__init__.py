@@ -8,7 +8,6 @@ body. Nothing raises, and nothing takes more than about a second, whatever the b
     is_html        whether a body is HTML that is parsed in this process
     parse_html_each  parse several of these, stage by stage
     is_supported   whether a content type is worth fetching
-    urls_of        the URLs of the links of a page
     main_text      the part of a page's text that is its main content
     structure_html the main content of an HTML page as headings, paragraphs, lists, tables and code
     write_markdown these as Markdown
@@ -27,7 +26,6 @@ from periplus.parse.formats.list_page import parse_list
 from periplus.parse.html.form_extraction import extract_forms
 from periplus.parse.html.html_parser import parse_html_each
 from periplus.parse.html.structured_text import TextBlock, structure_html, write_markdown
-from periplus.parse.link_survey import urls_of
 from periplus.parse.mime_sniffing import detect_content_type
 from periplus.parse.page_description import main_text
 from periplus.parse.sandbox.parse_job import ParseJob
@@ -49,6 +47,5 @@ __all__ = [
     "parse_html_each",
     "parse_list",
     "structure_html",
-    "urls_of",
     "write_markdown",
 ]

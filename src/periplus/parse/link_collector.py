@@ -10,7 +10,15 @@ from periplus.parse.text_cleanup import one_line
 from periplus.records import Link
 from periplus.url import parse_address
 
-__all__ = ["MAX_URL_CHARACTERS", "LinkCollector", "count_within", "make_resolver", "resolve_all", "resolve_url"]
+__all__ = [
+    "MAX_URL_CHARACTERS",
+    "LinkCollector",
+    "collect_clean",
+    "count_within",
+    "make_resolver",
+    "resolve_all",
+    "resolve_url",
+]
 
 _MAX_TEXT: Final = 300
 _MAX_URL: Final = 4_096
@@ -65,18 +73,18 @@ def _cached_urls(references: Sequence[str], base: str) -> list[str]:
     """Return the URL of each reference, '' for none; most are in the cache, which has none with a fragment."""
     known = _cache.urls(origin_of(base))
     urls = list(map(known.get, references))
-    if None not in urls:
+    if all(urls):
         return urls  # type: ignore[return-value]  # none of them is None
     absolute = _cache.urls("").get
     for number, url in enumerate(urls):
         if url is None:
             reference = references[number]
-            urls[number] = absolute(reference) or _find_url(known, reference.partition("#")[0], base)
+            url = absolute(reference)
+            if not url:
+                bare = reference.partition("#")[0]
+                url = known.get(bare) or (_cached_url(known, bare, base) if bare else "")
+            urls[number] = url
     return urls  # type: ignore[return-value]
-
-
-def _find_url(known: dict[str, str], bare: str, base: str) -> str:
-    return _cached_url(known, bare, base) if bare else ""
 
 
 def _resolve(reference: str, base: str) -> str:
@@ -110,12 +118,22 @@ def count_within(urls: Iterable[str], max_characters: int) -> int:
     return sum(total <= max_characters for total in accumulate(map(len, urls)))
 
 
+def collect_clean(references: Sequence[str], texts: Sequence[str], base: str, max_links: int) -> tuple[Link, ...]:
+    """Return the links that `LinkCollector` makes of references with texts in one line: of most pages each is a URL."""
+    if len(references) <= min(max_links, _MANY):
+        urls = resolve_all(references, base)
+        if all(urls) and len(set(urls)) == len(urls) and max(map(len, texts), default=0) <= _MAX_TEXT:
+            return tuple(map(Link, urls, map(str.rstrip, texts)))
+    links = LinkCollector(base, max_links)
+    links.add_clean(references, texts)
+    return links.collected()
+
+
 class LinkCollector:
     """Collects links; of several to one URL, the first text that is not empty is kept."""
 
     def __init__(self, base: str, max_links: int) -> None:
         self._base = base
-        self._known = _cache.urls(origin_of(base))
         self._max_links = max_links
         self._tries = 4 * max_links
         self._links: dict[str, str] = {}
@@ -128,7 +146,7 @@ class LinkCollector:
         if not reference or reference[0] == "#" or len(self._links) >= self._max_links or self._tries <= 0:
             return ""
         self._tries -= 1
-        url = _cached_url(self._known, reference.partition("#")[0], self._base)
+        url = self._resolve(reference.partition("#")[0])
         if url:
             self._add_url(url, one_line(text, _MAX_TEXT) if text else "", nofollow)
         return url
@@ -144,7 +162,7 @@ class LinkCollector:
             if len(self._links) >= self._max_links or self._tries <= 0:
                 break
             self._tries -= 1
-            url = _cached_url(self._known, reference.partition("#")[0], self._base)
+            url = self._resolve(reference.partition("#")[0])
             if url:
                 self._add_url(url, text, False)
 
@@ -162,6 +180,9 @@ class LinkCollector:
         else:
             self._add_known(references, texts)
 
+    def _resolve(self, bare: str) -> str:
+        return _cached_url(_cache.urls(origin_of(self._base)), bare, self._base)
+
     def _room(self) -> int:
         """Return how many references can be added without reaching a limit."""
         return min(self._tries, self._max_links - len(self._links))
@@ -170,7 +191,7 @@ class LinkCollector:
         """Add references that are not nofollow; of most pages all are URLs, and have a text."""
         self._tries -= len(references)
         links, urls = self._links, resolve_all(references, self._base)
-        if not links and "" not in urls and max(map(len, texts), default=0) <= _MAX_TEXT:
+        if not links and all(urls) and max(map(len, texts), default=0) <= _MAX_TEXT:
             links.update(zip(urls, map(str.rstrip, texts), strict=True))
             if len(links) < len(urls):  # of several texts the first is kept, which becomes the last
                 links.update(zip(reversed(urls), map(str.rstrip, reversed(texts)), strict=True))
@@ -193,7 +214,7 @@ class LinkCollector:
                 if len(self._links) >= self._max_links or self._tries <= 0:
                     break
                 self._tries -= 1
-                url = resolved[bare] = _cached_url(self._known, bare, self._base)
+                url = resolved[bare] = self._resolve(bare)
             if url:
                 self._add_url(url, text[:_MAX_TEXT].rstrip() if text else "", own)
             if not url or (text and not own):

@@ -27,7 +27,7 @@ _NO_RULE: Final[_Verdict] = (0, True)
 class RobotsRules:
     """What one site allows one crawler. `delay` is in seconds; `sitemaps` are as written in the file."""
 
-    __slots__ = ("_exact", "_lengths", "_patterns", "_plain", "_prefixes", "delay", "sitemaps")
+    __slots__ = ("_exact", "_is_empty", "_lengths", "_patterns", "_plain", "_prefixes", "delay", "sitemaps")
 
     def __init__(
         self,
@@ -48,6 +48,7 @@ class RobotsRules:
         self._patterns = PatternIndex(
             Pattern(length, allow, first, middle, last) for (first, middle, last), (length, allow) in patterns.items()
         )
+        self._is_empty = self.size == 0
 
     @property
     def size(self) -> int:
@@ -56,6 +57,8 @@ class RobotsRules:
 
     def allows(self, path: str) -> bool:
         """Return whether `path` (with query, percent-encoded) may be fetched: longest rule wins, Allow wins ties."""
+        if self._is_empty:
+            return True
         raw = path.partition("#")[0].encode("utf-8", "surrogatepass")
         if not raw.startswith(b"/"):
             raw = b"/" + raw

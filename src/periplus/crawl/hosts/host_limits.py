@@ -65,7 +65,7 @@ class HostLimits:
     def __init__(self, settings: Settings, table: HostTable, usage: dict[str, HostUsage] | None = None) -> None:
         self._crawl, self._max_crawl_delay = settings.crawl, settings.frontier.max_crawl_delay
         self._obeys_crawl_delay = settings.frontier.max_delay > 0
-        self._table = table
+        self._table, self._has_sections = table, bool(table)
         sections = settings.host.values()
         self._counts_bytes = self._crawl.host_bytes > 0 or any(section.bytes for section in sections)
         self._counts_days = self._crawl.host_requests_per_day > 0 or any(section.per_day for section in sections)
@@ -109,7 +109,7 @@ class HostLimits:
     def _reason(self, host: str, pages: int, crawl_delay: float | None, now: float) -> Hold | None:
         if self.blocked.covers(host):
             return Hold.BLOCKED
-        own = self._table.find(host)
+        own = self._table.find(host) if self._has_sections else None
         if pages >= ((own.pages if own is not None else 0) or self._crawl.host_pages):
             return Hold.PAGES
         if self._obeys_crawl_delay and crawl_delay is not None and crawl_delay > self._max_crawl_delay:

@@ -49,10 +49,10 @@ class CrawlLog:
         if self._max_bytes:
             kind = record.page.kind if record.page is not None else "-"
             via = self._via.pop(record.key, "-")
-            outcome = f"{record.outcome.value}{',duplicate' if record.duplicate_of else ''}"
-            path = f"{'L' * min(request.depth, _MAX_PATH)}{'R' * request.hops}" or "-"
-            sizes = f"{record.status:>5} {record.bytes:>8}"
-            self._append(record.when, f"{sizes} {record.url} {path} {via} {kind} {outcome}", record.elapsed, ip)
+            copy = ",duplicate" if record.duplicate_of else ""
+            path = "L" * min(request.depth, _MAX_PATH) + "R" * request.hops or "-"
+            line = f"{record.status:>5} {record.bytes:>8} {record.url} {path} {via} {kind} {record.outcome}{copy}"
+            self._append(record.when, line, record.elapsed, ip)
 
     def add_robots(self, result: FetchResult) -> None:
         """Add the line of a robots.txt, which is no page of the store."""

@@ -57,7 +57,7 @@ def url_status(folder: Path, settings: Settings, address: Address) -> UrlStatus:
         return UrlStatus("forbidden")
     if region := next((found for _, snapshot in snapshots if (found := _held_region(snapshot, address))), ""):
         return UrlStatus("held", region=region)
-    if any(load_frontier(*snapshot, settings).seen(address.key) for snapshot in snapshots):
+    if any(load_frontier(*snapshot, settings).seen_each([address.key])[0] for snapshot in snapshots):
         return UrlStatus("seen")
     wanted = any(_wants(snapshot, settings, address) for _, snapshot in snapshots)
     return UrlStatus("unseen" if wanted else "unwanted")

@@ -188,7 +188,10 @@ class Traps:
 
     def _learn_mirror(self, record: FetchRecord) -> None:
         """Count the pages of a host that another host had before, and all others."""
-        host, original = _host_of(record.url), _host_of(record.duplicate_of or record.near_duplicate_of)
+        copied = record.duplicate_of or record.near_duplicate_of
+        if not copied and not self.state.copied:
+            return
+        host, original = _host_of(record.url), _host_of(copied)
         counts = self.state.copied.get(host)
         is_copy = bool(original) and original != host
         if is_copy or counts is not None:

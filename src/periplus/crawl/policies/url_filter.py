@@ -29,11 +29,15 @@ class UrlFilter:
         self._exclude = UrlPatterns(settings.exclude, "crawl.exclude")
         self._profanity = ProfanityFilter.read(settings)
         self._blocked = _read_block_list(Path(settings.blocklist)) if settings.blocklist else frozenset()
+        filters = (self._blocked, self._hosts, self._countries, self._paths, self._exclude, self._include)
+        self._is_empty = not any(filters) and self._profanity is None and not self._host_table
 
     def accepts(self, address: Address) -> bool:
         """Return whether an address passes every filter that is set."""
         if address.scheme not in self._schemes:
             return False
+        if self._is_empty:
+            return True
         if self._blocked and _is_under(address.host, self._blocked):
             return False
         if self._hosts and not _is_under(address.host, self._hosts):

@@ -71,8 +71,8 @@ class Region(msgspec.Struct, array_like=True):
     def grows(self, pages: int) -> bool:
         """Return whether it grows without being linked from elsewhere; `pages` is the size of the whole crawl."""
         return (
-            self.pages >= _GROWING_PAGES + _GROWING_SHARE * pages
-            and self.fresh >= _FRESH
+            self.fresh >= _FRESH
+            and self.pages >= _GROWING_PAGES + _GROWING_SHARE * pages
             and self.own >= _OWN
             and self.linked < _LINKED * self.pages
         )

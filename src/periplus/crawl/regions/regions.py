@@ -47,6 +47,7 @@ _SAMPLE: Final = 8
 _FEW_PARAMETERS: Final = 4
 """Parameters of a URL that are learned from its page; more are only looked up."""
 _MAX_REGIONS: Final = 50_000
+_MAX_RECENT: Final = 4_096
 _MAX_PROBATION: Final = 500_000
 """Keys that are remembered, of URLs on probation and at second hand."""
 
@@ -79,10 +80,10 @@ class RegionTable:
         self.state.sketches, self.state.title_names = {}, (0, b"", b"")
         self._probation = _unpack_keys(self.state.probation)
         self._second_hand = _unpack_keys(self.state.second_hand)
-        self.seen: Callable[[int], bool] = lambda key: False
-        """Whether the URL with this key was ever added to the frontier."""
-        self._last_keys: tuple[str, tuple[str, ...]] = ("", ())
-        """The template that was asked for last, and the names of regions that follow from it."""
+        self.seen_each: Callable[[Sequence[int]], list[bool]] = lambda keys: [False] * len(keys)
+        """Whether the URL with each of these keys was ever added to the frontier."""
+        self._recent_keys: dict[str, tuple[str, ...]] = {}
+        """The names of regions that follow from recent templates."""
         self.refresh()
         self.earned: dict[str, int] = {}
         """Regions whose held URLs may return, and how many."""
@@ -92,6 +93,7 @@ class RegionTable:
     def refresh(self) -> None:
         """Determine again which regions have URLs held back, from a state that has changed."""
         self._held = {key for key, region in self.state.regions.items() if region.held}
+        self._templates.forget()
 
     def dump(self) -> RegionsState:
         """Return the state for the snapshot."""
@@ -121,10 +123,14 @@ class RegionTable:
             and (own.failed_probation(_PROBATION_BASE) or host.failed_probation(_PROBATION_BASE_HOST))
         ):
             return UNLINKED
-        useless = own.novel <= own.barren and any(region_of(key, _NONE).repeats() for key in keys[3:])
-        if not small and (own.repeats() or useless):
+        if not small and (own.repeats() or (own.novel <= own.barren and self._have_useless(keys[3:]))):
             return REPEATED
         return GROWING if own.grows(self.state.pages) or domain.grows(self.state.pages) else ""
+
+    def _have_useless(self, parameters: Sequence[str]) -> bool:
+        """Return whether the pages with one of some parameters, or with all of them, repeat what their site has."""
+        region_of = self.state.regions.get
+        return any(region_of(key, _NONE).repeats() for key in parameters)
 
     def note_held(self, address: Address, reason: str) -> None:
         """Count a URL that was held back."""
@@ -196,13 +202,16 @@ class RegionTable:
         news, pages = self._judge(record, address, own, domain, is_trusted)
         barren = news is not News.TEXT
         host = self._region(keys[1])
-        for key in dict.fromkeys(keys[: 4 + _FEW_PARAMETERS]) if pages else ():
+        for key in keys[: 4 + _FEW_PARAMETERS] if pages else ():
             region = self._region(key)
             if region is domain and host.pages > _FIRST_PAGES:
                 continue
-            region.barren, region.novel = region.barren + barren * pages, region.novel + (not barren)
-            region.tried += barren and on_probation
-            region.found += on_probation and not barren
+            if barren:
+                region.barren += pages
+                region.tried += on_probation
+            else:
+                region.novel += 1
+                region.found += on_probation
         self.state.pages += not barren
         if self._templates.learn(address):
             self._rename_held(address.host)
@@ -214,9 +223,11 @@ class RegionTable:
         """Learn from the links of a page: `links` were not seen lately, `total` is the number of all."""
         if news is not News.TEXT:
             trusted = address.host if news is News.NAME else None
-            for link in links:
-                if not self.seen(link.key):
-                    _remember(self._second_hand if link.host == trusted else self._probation, link.key)
+            for link in self._unseen(links):
+                _remember(self._second_hand if link.host == trusted else self._probation, link.key)
+            return
+        if not links:  # of most pages all were seen lately
+            self._learn_nothing_new(address)
             return
         for link in links:
             self._second_hand.pop(link.key, None)
@@ -225,14 +236,26 @@ class RegionTable:
                 region = self.state.regions.get(self._templates.template(link))
                 if region is not None and region.held:
                     self.relinked.setdefault(link.host, set()).add(link.url)
-        sample = [link for link in links[:: max(1, len(links) // _SAMPLE)][:_SAMPLE] if not self.seen(link.key)]
+        sample = self._unseen(links[:: max(1, len(links) // _SAMPLE)][:_SAMPLE])
         self._learn_growth(address, sample, len(links), total)
+
+    def _unseen(self, links: Sequence[Address]) -> list[Address]:
+        """Return the links that were never added to the frontier."""
+        seen = self.seen_each([link.key for link in links]) if links else []
+        return [link for link, is_seen in zip(links, seen, strict=True) if not is_seen]
 
     def note_linked(self, address: Address) -> None:
         """Count a link to an address from a page that another shard has fetched."""
         region = self.state.regions.get(self._templates.template(address))
         if region is not None:
             region.linked += 1
+
+    def _learn_nothing_new(self, address: Address) -> None:
+        """Do what `_learn_growth` does for a page without links that were not seen before."""
+        key, _, domain, *_ = self._keys(address)
+        for region in (self._region(key), self._region(domain)):
+            region.fresh *= _DECAY
+            region.own *= _DECAY
 
     def _learn_growth(self, address: Address, sample: list[Address], links: int, total: int) -> None:
         key, _, domain, *_ = self._keys(address)
@@ -246,7 +269,7 @@ class RegionTable:
         sampled = min(links, _SAMPLE)
         fresh = links * len(sample) / sampled / total if sampled and total else 0.0
         _average(self._region(key), fresh, same / len(sample) if sample else 0.0)
-        others = sum(link.host != address.host and f"*.{registered_domain(link.host)} *" == domain for link in sample)
+        others = sum(link.host != address.host and f"*.{link.domain} *" == domain for link in sample)
         _average(self._region(domain), fresh, others / len(sample) if sample else 0.0)
 
     def _judge(
@@ -258,8 +281,8 @@ class RegionTable:
         with a new name that a page with news links to counts for none.
         """
         if record.page is None:
-            return News.NONE if _domain_of(record.duplicate_of) == registered_domain(address.host) else News.TEXT, 1
-        is_named = self._title_names.observe(registered_domain(address.host), record.page.title) and is_trusted
+            return News.NONE if _domain_of(record.duplicate_of) == address.domain else News.TEXT, 1
+        is_named = self._title_names.observe(address.domain, record.page.title) and is_trusted
         novelty = self._novelty.observe(address.host, record.page)
         known = _note_mark(own, novelty.mark) | _note_mark(domain, novelty.mark)
         if novelty.shingles >= _MIN_SHINGLES and not known:
@@ -294,14 +317,11 @@ class RegionTable:
     def _keys(self, address: Address) -> tuple[str, ...]:
         """Return the regions of an address: by template, host and domain, by all of its parameters, and by each."""
         template = self._templates.template(address)
-        last, keys = self._last_keys
-        if template is last:  # asked for before, during and after a fetch; a string is of one host
-            return keys
-        host, parameters = address.host, template.partition("?")[2]
-        keys = (template, f"{host} *", f"*.{registered_domain(host)} *")
-        if parameters:
-            keys += (f"{host} *?{parameters}", *(f"{host} *?{name}" for name in parameters.split("&")))
-        self._last_keys = (template, keys)
+        keys = self._recent_keys.get(template)
+        if keys is None:
+            if len(self._recent_keys) >= _MAX_RECENT:
+                self._recent_keys.clear()
+            keys = self._recent_keys[template] = _name_regions(template, address)
         return keys
 
     def _region(self, key: str) -> Region:
@@ -312,6 +332,15 @@ class RegionTable:
                 _make_room(regions)
             region = regions[key] = Region()
         return region
+
+
+def _name_regions(template: str, address: Address) -> tuple[str, ...]:
+    """Return the names of the regions of an address: the same for all with one template, which names the host."""
+    host, parameters = address.host, template.partition("?")[2]
+    keys: tuple[str, ...] = (template, f"{host} *", f"*.{address.domain} *")
+    if parameters:
+        keys += (f"{host} *?{parameters}", *(f"{host} *?{name}" for name in parameters.split("&")))
+    return tuple(dict.fromkeys(keys))
 
 
 _NONE: Final = Region()

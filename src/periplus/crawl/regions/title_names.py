@@ -5,6 +5,7 @@ page is no repetition, although its text is one. Names are remembered in Bloom f
 seen is known until it is long ago, and a few per cent of those that were not are taken for known.
 """
 
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -35,7 +36,7 @@ class TitleNames:
     def observe(self, site: str, title: str) -> bool:
         """Enter the names in a title; return whether the site had not had one of them."""
         data = np.frombuffer(title.encode("utf-8", "replace")[:_MAX_TITLE], np.uint8)
-        new, entered = kernels.enter_names(data, np.uint64(fingerprint_text(site)), self._newer, self._older)
+        new, entered = kernels.enter_names(data, _fingerprint_of(site), self._newer, self._older)
         self._entered += entered
         if self._entered >= _MAX_NAMES:
             self._older, self._newer, self._entered = self._newer, np.zeros(_WORDS, np.uint64), 0
@@ -48,6 +49,11 @@ class TitleNames:
     def load(self, entered: int, newer: bytes, older: bytes) -> None:
         """Restore what `dump` returned."""
         self._entered, self._newer, self._older = entered, _unpack(newer), _unpack(older)
+
+
+@lru_cache(4_096)
+def _fingerprint_of(site: str) -> np.uint64:
+    return np.uint64(fingerprint_text(site))
 
 
 def _pack(words: npt.NDArray[np.uint64]) -> bytes:

@@ -10,7 +10,7 @@ from periplus.parse.html.frames import extract_frames
 from periplus.parse.html.kernels.markup_hints import FRAMES, find_text_hints
 from periplus.parse.html.page_strings import PageStrings, gather_strings
 from periplus.parse.html.structured_data import StructuredData, extract_structured_data
-from periplus.parse.link_collector import LinkCollector
+from periplus.parse.link_collector import LinkCollector, collect_clean
 from periplus.parse.page_description import date_in_url, find_main_spans
 from periplus.parse.page_flags import FlagCollector, MarkupEvidence, find_flags
 from periplus.parse.page_head import PageHead
@@ -244,7 +244,5 @@ def _read_links(flat: FlatPage, strings: PageStrings, head: PageHead, max_links:
 
 
 def _read_images(flat: FlatPage, base: str) -> tuple[Link, ...]:
-    images = LinkCollector(base, _MAX_IMAGES)
-    sources, texts, _ = flat.images
-    images.add_clean(sources[: 2 * _MAX_IMAGES], texts[: 2 * _MAX_IMAGES])  # of a tuple, all is the tuple itself
-    return images.collected()
+    sources, texts, _ = flat.images  # of a tuple, all is the tuple itself
+    return collect_clean(sources[: 2 * _MAX_IMAGES], texts[: 2 * _MAX_IMAGES], base, _MAX_IMAGES)
