@@ -4,7 +4,7 @@ import msgspec
 
 from periplus.crawl.outlinks import OutlinkExtractor
 from periplus.crawl.policies.traps import Traps, TrapsState, signature
-from periplus.records import FetchRecord, Link, Outcome, Page
+from periplus.records import FetchRecord, FetchRequest, Link, Outcome, Page
 from periplus.settings import CrawlSettings
 from periplus.url import parse_address
 
@@ -12,6 +12,10 @@ from periplus.url import parse_address
 def visit(url: str, text: str = "words", **more) -> FetchRecord:
     page = None if more.get("duplicate_of") else Page(url, title="T", text=text)
     return FetchRecord(url, parse_address(url).key, Outcome.OK, 1000.0, status=200, page=page, **more)
+
+
+def learn(traps: Traps, record: FetchRecord) -> FetchRequest | None:
+    return traps.learn(record, parse_address(record.url))
 
 
 def rewritten(traps: Traps, url: str) -> str:
@@ -22,7 +26,7 @@ def test_a_parameter_that_makes_no_difference_is_dropped():
     traps = Traps()
     for room in range(2):
         for mark in ("0a1b2c3d", "ffee0011", "12345678"):
-            traps.learn(visit(f"http://maze.test/room/{room}?visit={mark}&a=1", f"room {room}"))
+            learn(traps, visit(f"http://maze.test/room/{room}?visit={mark}&a=1", f"room {room}"))
     assert rewritten(traps, "http://maze.test/room/9?visit=deadbeef1&a=1") == "http://maze.test/room/9?a=1"
     assert rewritten(traps, "http://other.test/room/9?visit=deadbeef1") == "http://other.test/room/9?visit=deadbeef1"
     again = Traps(traps.state)
@@ -32,8 +36,8 @@ def test_a_parameter_that_makes_no_difference_is_dropped():
 def test_a_parameter_that_makes_a_difference_stays():
     traps = Traps()
     for number in range(20):
-        traps.learn(visit(f"http://shop.test/item?id=0000{number:04d}", f"thing {number % 5}"))
-        traps.learn(visit(f"http://shop.test/list?page={number}", "the same beginning"))
+        learn(traps, visit(f"http://shop.test/item?id=0000{number:04d}", f"thing {number % 5}"))
+        learn(traps, visit(f"http://shop.test/list?page={number}", "the same beginning"))
     for url in ("http://shop.test/item?id=00009999", "http://shop.test/list?page=99"):
         assert rewritten(traps, url) == url
 
@@ -42,10 +46,10 @@ def test_twins_are_one_after_three_pages_agree():
     traps = Traps()
     for number in range(3):
         assert rewritten(traps, "http://here.test/z") == "http://here.test/z"
-        traps.learn(visit(f"http://here.test/{number}", duplicate_of=f"https://www.here.test/{number}"))
+        learn(traps, visit(f"http://here.test/{number}", duplicate_of=f"https://www.here.test/{number}"))
     assert rewritten(traps, "http://here.test/z?q=1") == "https://www.here.test/z?q=1"
     for number in range(9):
-        traps.learn(visit(f"http://mirror.test/{number}", duplicate_of=f"https://www.here.test/{number}"))
+        learn(traps, visit(f"http://mirror.test/{number}", duplicate_of=f"https://www.here.test/{number}"))
     assert rewritten(traps, "http://mirror.test/z") == "http://mirror.test/z"
 
 
@@ -68,18 +72,18 @@ def test_a_mirror_comes_last_until_it_has_pages_of_its_own():
 def test_copies_within_one_host_make_no_mirror():
     traps = Traps()
     for number in range(50):
-        traps.learn(visit(f"http://here.test/{number}", duplicate_of="http://here.test/first"))
+        learn(traps, visit(f"http://here.test/{number}", duplicate_of="http://here.test/first"))
     assert traps.mirrors == set()
 
 
 def test_a_host_that_never_says_no_is_found_out():
     traps = Traps(TrapsState())
-    probes = [traps.learn(visit(f"http://yes.test/{number}", f"text {number}")) for number in range(12)]
+    probes = [learn(traps, visit(f"http://yes.test/{number}", f"text {number}")) for number in range(12)]
     (probe,) = [due for due in probes if due is not None]
     assert probe.address.host == "yes.test"
     answer = traps.classify(visit(probe.address.url, "Sorry, nothing here"), "yes.test")
     assert (answer.outcome, answer.page) == (Outcome.GONE, None)
-    assert traps.learn(answer) is None
+    assert learn(traps, answer) is None
     soft = traps.classify(visit("http://yes.test/offer/1", "Sorry, nothing here"), "yes.test")
     assert (soft.outcome, soft.page) == (Outcome.GONE, None)
     true = visit("http://yes.test/true", "Something")
@@ -90,9 +94,9 @@ def test_a_host_that_never_says_no_is_found_out():
 
 def test_a_host_that_repeats_the_address_is_found_out_too():
     traps = Traps()
-    probe = [traps.learn(visit(f"http://yes.test/{number}", f"text {number}")) for number in range(5)][-1]
+    probe = [learn(traps, visit(f"http://yes.test/{number}", f"text {number}")) for number in range(5)][-1]
     sorry = "We could not find {} on this server. Try /help."
-    traps.learn(traps.classify(visit(probe.address.url, sorry.format(probe.address.path)), "yes.test"))
+    learn(traps, traps.classify(visit(probe.address.url, sorry.format(probe.address.path)), "yes.test"))
     for url, named in (
         ("http://yes.test/offers/a%20b", "/offers/a b"),
         ("http://yes.test/offers/x.html?y=1", "http://yes.test/offers/x.html?y=1"),
@@ -105,9 +109,9 @@ def test_a_host_that_repeats_the_address_is_found_out_too():
 
 def test_an_honest_404_to_a_probe_teaches_nothing():
     traps = Traps()
-    probe = [traps.learn(visit(f"http://no.test/{number}")) for number in range(5)][-1]
+    probe = [learn(traps, visit(f"http://no.test/{number}")) for number in range(5)][-1]
     assert probe is not None
-    assert traps.learn(FetchRecord(probe.address.url, probe.address.key, Outcome.GONE, 1.0, status=404)) is None
+    assert learn(traps, FetchRecord(probe.address.url, probe.address.key, Outcome.GONE, 1.0, status=404)) is None
     assert traps.state.soft == {}
     assert traps.state.probes == {}
 

@@ -103,18 +103,19 @@ class OutlinkExtractor:
         """Return the requests that a record leads to; the frontier may have seen many of them."""
         if record.outcome is Outcome.REDIRECT:
             return self._redirect(record)
-        probe = self.traps.learn(record)
+        address = _parse(record.url)
+        probe = self.traps.learn(record, address)
         if self._settings.forms:
             self.forms.learn(record, _host_of(record.url))
         relevance = self.focus.score_record(record) if self.focus is not None else 0.0
-        news = self._learn_region(record)
+        news = self.regions.learn(record, address) if address is not None else News.TEXT
         if record.page is None or record.duplicate_of:
             return []
         probes = [probe] if probe is not None and self._settings.probe else []
         return [
             *probes,
-            *self.hooks.visit_links(record, self._links(record, record.page, relevance, news)),
-            *self._canonical(record, record.page),
+            *self.hooks.visit_links(record, self._links(record, record.page, address, relevance, news)),
+            *self._canonical(record, record.page, address),
             *self._list_links(record, record.page),
             *(self._filled_forms(record, record.page) if record.page.forms else ()),
         ]
@@ -178,14 +179,10 @@ class OutlinkExtractor:
                 return [FetchRequest(address, record.depth, self.rank(address, record.depth), 0, record.hops + 1)]
         return []
 
-    def _learn_region(self, record: FetchRecord) -> News:
-        """Learn what a page has brought; return what it had that is new to its site."""
-        try:
-            return self.regions.learn(record, parse_address(record.url))
-        except BadUrl:
-            return News.TEXT
-
-    def _links(self, record: FetchRecord, page: Page, relevance: float, news: News) -> list[FetchRequest]:
+    def _links(
+        self, record: FetchRecord, page: Page, own: Address | None, relevance: float, news: News
+    ) -> list[FetchRequest]:
+        """Return requests for the links of a page, whose own address is that of the record in nearly all cases."""
         depth = record.depth + 1
         if page.nofollow or depth > self._settings.depth:
             self._cut(CutKind.DEPTH, bool(page.links) and not page.nofollow)
@@ -193,8 +190,10 @@ class OutlinkExtractor:
         # On a relevant page a link is considered although it was seen recently.
         repeated, recent = relevance >= _RELEVANT, self._recent
         considered = page.links if repeated else _new_links(page.links, recent)
+        if own is None or page.url != record.url:
+            own = parse_address(page.url)
         if not considered and self.focus is None:
-            self.regions.learn_links(parse_address(page.url), news, (), len(page.links))
+            self.regions.learn_links(own, news, (), len(page.links))
             return []
         host, barren = _host_of(page.url), news is not News.TEXT
         links: list[tuple[Address, str]] = []
@@ -214,7 +213,7 @@ class OutlinkExtractor:
                 elif host not in (address.host, f"{address.host}:{address.port}"):
                     self.links_to_host[address.host] = self.links_to_host.get(address.host, 0) + 1
                 links.append((address, link.text))
-        self.regions.learn_links(parse_address(page.url), news, [address for address, _ in links], len(page.links))
+        self.regions.learn_links(own, news, [address for address, _ in links], len(page.links))
         source = self._page_scorer.score(page) if links and page.kind != LIST_KIND else None
         if self.focus is None:
             behind = _BARREN_PENALTY if barren else 0.0
@@ -240,8 +239,8 @@ class OutlinkExtractor:
         if count:
             self.cuts[kind.value] = self.cuts.get(kind.value, 0) + count
 
-    def _canonical(self, record: FetchRecord, page: Page) -> list[FetchRequest]:
-        if not page.canonical or (page.canonical == record.url and self._is_settled(record.url)):
+    def _canonical(self, record: FetchRecord, page: Page, own: Address | None) -> list[FetchRequest]:
+        if not page.canonical or (page.canonical == record.url and (own is None or self._is_settled(own))):
             return []
         addresses = self._addresses([page.canonical], record.url)
         return [
@@ -250,14 +249,9 @@ class OutlinkExtractor:
             if self._is_wanted(address)
         ]
 
-    def _is_settled(self, url: str) -> bool:
-        """Return whether a URL that was fetched would be requested as it is: then there is nothing to request."""
-        if len(url) > self._settings.max_url:
-            return False
-        try:
-            return self.traps.rewrite(parse_address(url, url)).url == url
-        except BadUrl:
-            return True
+    def _is_settled(self, address: Address) -> bool:
+        """Return whether an address that was fetched would be requested as it is: then there is nothing to request."""
+        return len(address.url) <= self._settings.max_url and self.traps.rewrite(address).url == address.url
 
     def _list_links(self, record: FetchRecord, page: Page) -> list[FetchRequest]:
         if not page.feeds:
@@ -321,6 +315,14 @@ class OutlinkExtractor:
         if own is not None and own.scope:
             return own.scope == "always"
         return self._scope.includes(address)
+
+
+def _parse(url: str) -> Address | None:
+    """Return the address of a URL that was fetched, or None if it is not one that would be crawled today."""
+    try:
+        return parse_address(url)
+    except BadUrl:
+        return None
 
 
 _url_of: Final = attrgetter("url")

@@ -82,7 +82,7 @@ class Traps:
         """Return the equivalent address without parameters that have no effect, at the preferred origin."""
         state = self.state
         noise = state.noise.get(address.host)
-        twin = state.twins.get(address.origin)
+        twin = state.twins.get(address.origin) if state.twins else None
         if twin is None and (noise is None or "?" not in address.path):
             return address
         path, mark, query = address.path.partition("?")
@@ -106,8 +106,11 @@ class Traps:
             return msgspec.structs.replace(record, page=None, outcome=Outcome.GONE, content=fingerprint)
         return record
 
-    def learn(self, record: FetchRecord) -> FetchRequest | None:
-        """Learn from a record; return a request for a page that should not exist, once for each host."""
+    def learn(self, record: FetchRecord, address: Address | None) -> FetchRequest | None:
+        """Learn from a record, whose address is None if it cannot be parsed.
+
+        Return a request for a page that should not exist, once for each host.
+        """
         state = self.state
         if record.key in state.probes:
             host = state.probes.pop(record.key)
@@ -118,11 +121,7 @@ class Traps:
             self._learn_twin(record)
         if record.outcome is Outcome.OK:
             self._learn_mirror(record)
-        if record.page is None:
-            return None
-        try:
-            address = parse_address(record.url)
-        except BadUrl:
+        if record.page is None or address is None:
             return None
         if "?" in address.path:
             self._learn_noise(address, record.page)

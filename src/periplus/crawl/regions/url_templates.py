@@ -27,8 +27,8 @@ class _HostTemplates:
     __slots__ = ("counted", "folders", "urls")
 
     def __init__(self) -> None:
-        self.urls: dict[str, str] = {}
-        """Templates of recent addresses."""
+        self.urls: dict[str, tuple[str, str, str]] = {}
+        """Of recent addresses the template, and the folder and the name in it as `_split_path` returns them."""
         self.folders: dict[str, str] = {}
         """By folder with its numbers replaced, its template up to the last slash, or all of it if it is deep."""
         self.counted: set[str] = set()
@@ -55,12 +55,12 @@ class UrlTemplates:
     def template(self, address: Address) -> str:
         """Return host and template of an address."""
         recent = self._recent.get(address.host)
-        template = recent.urls.get(address.url) if recent is not None else None
-        if template is None:
+        found = recent.urls.get(address.url) if recent is not None else None
+        if found is None:
             recent = self._make_room(address.host)
-            template = recent.urls[address.url] = self._make_template(address, recent)
+            found = recent.urls[address.url] = self._make_template(address, recent)
             self._recent_size += 1
-        return template
+        return found[0]
 
     def _make_room(self, host: str) -> _HostTemplates:
         """Return what is remembered of a host, with room for more."""
@@ -79,8 +79,9 @@ class UrlTemplates:
     def learn(self, address: Address) -> bool:
         """Count the names in the path of an address that was fetched; return whether templates have changed."""
         before, host = self.generalized, address.host
-        folder, name = _split_path(address.path.partition("?")[0])
         recent = self._recent.get(host)
+        found = recent.urls.get(address.url) if recent is not None else None
+        folder, name = _split_path(address.path.partition("?")[0]) if found is None else found[1:]
         if recent is not None and folder in recent.counted:
             key = recent.folders[folder]
         else:
@@ -95,7 +96,7 @@ class UrlTemplates:
             self._count(host, key, name)
         return self.generalized > before
 
-    def _make_template(self, address: Address, recent: _HostTemplates) -> str:
+    def _make_template(self, address: Address, recent: _HostTemplates) -> tuple[str, str, str]:
         path, mark, query = address.path.partition("?")
         folder, name = _split_path(path)
         template = recent.folders.get(folder)
@@ -107,7 +108,7 @@ class UrlTemplates:
         if mark:
             parameters = sorted({piece.partition("=")[0] for piece in query.split("&")})
             template += "?" + "&".join(parameters[:_MAX_PARAMETERS])
-        return template
+        return template, folder, name
 
     def _find_key(self, host: str, folder: str, learning: bool) -> str:
         """Return what a folder is known by: the template up to its last slash, or all of it if that is too deep."""
