@@ -111,11 +111,12 @@ class RegionTable:
         own, host, domain = region_of(keys[0], _NONE), region_of(keys[1], _NONE), region_of(keys[2], _NONE)
         if own.released or host.released or domain.released:
             return ""
-        small = host.pages < _SMALL_HOST
+        pages = host.novel + host.barren
+        small = pages < _SMALL_HOST
         on_probation = address.key in self._probation
         if on_probation and domain.failed_probation(_PROBATION_BASE_HOST):
             return UNLINKED
-        if host.pages < _FIRST_PAGES and domain.repeats():
+        if pages < _FIRST_PAGES and domain.repeats():
             return REPEATED
         if (
             on_probation
@@ -198,13 +199,14 @@ class RegionTable:
         if record.page is not None and record.page.kind == LIST_KIND:
             return News.TEXT
         keys = self._keys(address)
-        own, domain = self._region(keys[0]), self._region(keys[2])
+        region_of = self.state.regions.get
+        own, domain = region_of(keys[0]) or self._region(keys[0]), region_of(keys[2]) or self._region(keys[2])
         news, pages = self._judge(record, address, own, domain, is_trusted)
         barren = news is not News.TEXT
         host = self._region(keys[1])
         for key in keys[: 4 + _FEW_PARAMETERS] if pages else ():
-            region = self._region(key)
-            if region is domain and host.pages > _FIRST_PAGES:
+            region = region_of(key) or self._region(key)
+            if region is domain and host.novel + host.barren > _FIRST_PAGES:
                 continue
             if barren:
                 region.barren += pages
@@ -252,8 +254,8 @@ class RegionTable:
 
     def _learn_nothing_new(self, address: Address) -> None:
         """Do what `_learn_growth` does for a page without links that were not seen before."""
-        key, _, domain, *_ = self._keys(address)
-        for region in (self._region(key), self._region(domain)):
+        keys, region_of = self._keys(address), self.state.regions.get
+        for region in (region_of(keys[0]) or self._region(keys[0]), region_of(keys[2]) or self._region(keys[2])):
             region.fresh *= _DECAY
             region.own *= _DECAY
 
