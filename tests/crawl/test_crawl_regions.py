@@ -268,6 +268,16 @@ def test_templates_are_those_of_their_naive_twin(steps: list[tuple[bool, str, st
                 assert templates.learn(address) == naive.learn(address.host, address.path)
             assert templates.template(address) == naive.template(address.host, address.path)
             assert list(templates.names) == list(naive.names)
+            remembered = sum(recent.size() for recent in templates._recent.values())
+            assert remembered == templates._recent_size <= 30 + 3
+
+
+def test_the_names_of_regions_are_remembered_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(regions, "_MAX_RECENT", 8)
+    table = RegionTable()
+    for number in range(3 * 8):
+        assert reason(table, f"http://a{'x' * number}.test/?a=1") == ""
+        assert len(table._recent_keys) <= 8
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ class _HostTemplates:
         """Folders whose own names were counted in those above them: to count them again changes nothing."""
 
     def size(self) -> int:
+        """Return how many entries there are, of all kinds."""
         return len(self.urls) + len(self.folders) + len(self.counted)
 
 
@@ -89,9 +90,9 @@ class UrlTemplates:
             key = self._find_key(host, folder, learning=True)
             if self._forgotten == forgotten:  # otherwise a folder above it may have been
                 recent = self._make_room(host)
+                self._recent_size += 1 + (folder not in recent.folders)
                 recent.folders[folder] = key
                 recent.counted.add(folder)
-                self._recent_size += 2
         if key[-1] == "/":
             self._count(host, key, name)
         return self.generalized > before
