@@ -32,6 +32,8 @@ class BodyBuffer:
         """Open a buffer that never holds more than about `max_bytes`."""
         self._max_bytes = self._limit = max_bytes
         self._packer: zlib._Compress | None = None
+        self._first = b""
+        """The body, as long as it is one part: most bodies are, and need not be copied."""
         self._body = bytearray()
         self._received = 0
 
@@ -39,7 +41,9 @@ class BodyBuffer:
         """Empty the buffer for a body of up to `limit` bytes, which is packed where it is longer than the buffer."""
         self._limit = max(limit, self._max_bytes)
         self._packer, self._received = None, 0
-        self._body = bytearray()
+        self._first = b""
+        if self._body:
+            self._body = bytearray()
 
     def __len__(self) -> int:
         return self._received
@@ -51,6 +55,11 @@ class BodyBuffer:
 
     def add(self, part: bytes) -> bool:
         """Add what has arrived; return False if there is more of it than is accepted, which is left out."""
+        if not self._received and len(part) <= self._max_bytes:
+            self._first, self._received = part, len(part)
+            return True
+        if self._first:
+            self._body, self._first = bytearray(self._first), b""
         room = self._limit - self._received
         fits = len(part) <= room
         part = part if fits else part[:room]
@@ -63,6 +72,8 @@ class BodyBuffer:
 
     def take(self) -> bytes:
         """Return the body, as gzip if it is longer than the buffer."""
+        if self._first:
+            return self._first
         if self._packer is not None:
             self._body += self._packer.flush()
             self._packer = None

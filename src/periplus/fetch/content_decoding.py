@@ -11,6 +11,7 @@ ACCEPTED: Final = "gzip, deflate, br"
 """What requests ask for."""
 _MAX_LAYERS: Final = 5
 _GZIP: Final = frozenset(("gzip", "x-gzip"))
+_SIMPLE: Final = frozenset(("gzip", "br", "deflate"))
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _FIRST_PIECE, _PIECE = 65_536, 4_096
 """Bytes of gzip that are decoded at a time, of the first member and of others: most bodies have one, and are short."""
@@ -31,12 +32,17 @@ class DecodedBody(NamedTuple):
 def encodings_of(headers: list[tuple[str, str]]) -> list[str]:
     """Return the content encodings that headers state, in the order in which they were applied."""
     fields = [value for name, value in headers if name == "content-encoding"]
+    if len(fields) == 1 and fields[0] in _SIMPLE:
+        return fields
     names = [name.strip().lower() for field in fields for name in field.split(",")]
     return [name for name in names if name not in ("", "identity", "none")]
 
 
 def decode_body(raw: bytes, encodings: list[str], max_bytes: int, *, whole: bool = True) -> DecodedBody:
     """Return a body without its encodings, at most `max_bytes` of it after each; `whole` unless its end is missing."""
+    if len(encodings) == 1:
+        layer = _decode_layer(raw, encodings[0], max_bytes, whole)
+        return layer if encodings[0] != "x-gzip" else layer._replace(ordinary=False)
     if len(encodings) > _MAX_LAYERS:
         return DecodedBody(b"", error="Too many content encodings.")
     too_large, layer = False, DecodedBody(raw)
@@ -45,8 +51,7 @@ def decode_body(raw: bytes, encodings: list[str], max_bytes: int, *, whole: bool
         if layer.error:
             return layer
         raw, too_large = layer.body, too_large or layer.too_large
-    ordinary = len(encodings) == 1 and encodings[0] != "x-gzip" and layer.ordinary
-    return DecodedBody(raw, too_large, ordinary=ordinary)
+    return DecodedBody(raw, too_large)
 
 
 def _decode_layer(raw: bytes, encoding: str, max_bytes: int, whole: bool) -> DecodedBody:
@@ -76,7 +81,7 @@ def _decode_members(raw: bytes, max_bytes: int, whole: bool) -> DecodedBody:
                 break
             engine, members = zlib.decompressobj(_GZIP_WINDOW), members + 1
     ordinary = raw[:2] == _GZIP_MAGIC and members == 1 and at == len(raw)
-    return _check_end(b"".join(pieces), engine.eof, max_bytes, whole)._replace(ordinary=ordinary)
+    return _check_end(b"".join(pieces), engine.eof, max_bytes, whole, ordinary)
 
 
 def _decode_deflate(raw: bytes, max_bytes: int, whole: bool) -> DecodedBody:
@@ -88,7 +93,7 @@ def _decode_deflate(raw: bytes, max_bytes: int, whole: bool) -> DecodedBody:
         engine, ordinary = zlib.decompressobj(_RAW_WINDOW), False
         body = engine.decompress(raw, max_bytes + 1)
     ordinary = ordinary and not engine.unused_data
-    return _check_end(body, engine.eof, max_bytes, whole)._replace(ordinary=ordinary)
+    return _check_end(body, engine.eof, max_bytes, whole, ordinary)
 
 
 def _decode_brotli(raw: bytes, max_bytes: int, whole: bool) -> DecodedBody:
@@ -98,12 +103,12 @@ def _decode_brotli(raw: bytes, max_bytes: int, whole: bool) -> DecodedBody:
     while size <= max_bytes and not engine.can_accept_more_data() and not engine.is_finished():
         pieces.append(engine.process(b"", output_buffer_limit=max_bytes + 1 - size))
         size += len(pieces[-1])
-    return _check_end(b"".join(pieces), engine.is_finished(), max_bytes, whole)._replace(ordinary=True)
+    return _check_end(b"".join(pieces), engine.is_finished(), max_bytes, whole, True)
 
 
-def _check_end(body: bytes, ended: bool, max_bytes: int, whole: bool) -> DecodedBody:
+def _check_end(body: bytes, ended: bool, max_bytes: int, whole: bool, ordinary: bool) -> DecodedBody:
     if len(body) > max_bytes:
-        return DecodedBody(body[:max_bytes], too_large=True)
+        return DecodedBody(body[:max_bytes], True, "", ordinary)
     if whole and not ended:
-        return DecodedBody(b"", error="The end of the encoded body is missing.")
-    return DecodedBody(body)
+        return DecodedBody(b"", False, "The end of the encoded body is missing.", ordinary)
+    return DecodedBody(body, False, "", ordinary)

@@ -21,18 +21,16 @@ from periplus.fetch.ftp_gopher import (
     response_headers,
     strip_terminator,
 )
-from periplus.fetch.header_lines import header_line, parse_header, parse_status, request_headers
+from periplus.fetch.header_lines import header_line, request_headers
 from periplus.fetch.outcomes import failure_outcome, status_outcome
 from periplus.fetch.request_options import NO_ARCHIVING, Archiving, RequestOptions
+from periplus.fetch.response_head import ABORT, ResponseHead
 from periplus.records import FetchRequest, FetchResult, Outcome
 from periplus.settings import FetchSettings
 from periplus.url import parse_address
 
 __all__ = ["Transfer"]
 
-_MAX_HEADERS: Final = 200
-_MAX_HEADER_BYTES: Final = 65_536
-_ABORT: Final = -1
 _SUPPRESS_CONNECT_HEADERS: Final = 265
 """An option of libcurl that pycurl has no name for: what a proxy answers to CONNECT is not part of the response."""
 _ACCEPT: Final = "Accept: text/html,application/xhtml+xml,text/plain;q=0.9,*/*;q=0.5"
@@ -86,6 +84,7 @@ class Transfer:
         self._sent: tuple[tuple[str, str], ...] = ()
         self._options = RequestOptions()
         self._since = 0
+        self._head = ResponseHead(self._on_headers, self._interrupt, bucket)
         self._clear()
         self.curl = pycurl.Curl()
         self._set_options(settings, sharing)
@@ -117,7 +116,7 @@ class Transfer:
         if bundle is not None:
             set_option(pycurl.CAINFO, bundle)
         set_option(pycurl.WRITEFUNCTION, self._on_body)
-        set_option(pycurl.HEADERFUNCTION, self._on_header)
+        set_option(pycurl.HEADERFUNCTION, self._head.add)
         set_option(pycurl.OPENSOCKETFUNCTION, self._on_open)
         if self._bucket is not None:
             slowest = 2 * settings.max_bytes * sharing / self._bucket.rate
@@ -127,13 +126,11 @@ class Transfer:
             set_option(pycurl.NOPROGRESS, 0)
             set_option(pycurl.XFERINFOFUNCTION, self._on_progress)
 
-    def _clear(self) -> None:
+    def _clear(self, is_web: bool = True) -> None:
+        self._web = is_web
+        self._head.clear(is_web)
         self._body.clear()
         self._deducted = 0
-        self._headers: list[tuple[str, str]] = []
-        self._header_bytes = 0
-        self._status = 0
-        self._complete = False
         self._refused = ""
         self._failure: tuple[Outcome, str] | None = None
 
@@ -147,7 +144,8 @@ class Transfer:
         as_list: bool = False,
     ) -> None:
         """Prepare `request`. `route` is a CONNECT_TO rule; `any_type` and `as_list` accept every content type."""
-        self._clear()
+        address = request.address
+        self._clear(is_web(address))
         if options.proxy != self._options.proxy:
             self.curl.setopt(pycurl.PROXY, options.proxy)
             # An open connection to a proxy serves any host: each request has to pass the check of a new one.
@@ -155,10 +153,10 @@ class Transfer:
         self._options = options
         headers += options.headers
         self._request = request
-        self._web, self._good_port = is_web(request.address), permits_port(request.address)
+        self._good_port = permits_port(address)
         self._any_type, self._as_list = any_type or as_list, as_list
         self._when = time.time()
-        self.curl.setopt(pycurl.URL, request.address.url)
+        self.curl.setopt(pycurl.URL, address.url)
         since = 0 if self._web else modified_since(headers)
         if since != self._since:
             self._since = since
@@ -219,51 +217,27 @@ class Transfer:
             return 1
         return None
 
-    def _on_header(self, line: bytes) -> int | None:
-        try:
-            return None if self._add_header(line) else _ABORT
-        except KeyboardInterrupt:
-            self.interrupted = True
-            return _ABORT
+    def _interrupt(self) -> int:
+        self.interrupted = True
+        return ABORT
 
-    def _add_header(self, line: bytes) -> bool:
-        self._header_bytes += len(line)
-        if self._bucket is not None:
-            self._bucket.deduct(len(line))
-        if self._header_bytes > _MAX_HEADER_BYTES or len(self._headers) >= _MAX_HEADERS:
-            self._failure = (Outcome.BAD_RESPONSE, "Too many or too long headers.")
-            return False
-        if self._complete:
-            # Trailers are ignored, but they count.
-            return True
-        if not self._web:
-            # Replies of an ftp server are ignored, but they count.
-            return True
-        if line.startswith(b"HTTP/"):
-            self._headers.clear()
-            self._status = parse_status(line)
-        elif line.strip():
-            if (header := parse_header(line)) is not None:
-                self._headers.append(header)
-        elif self._status >= 200:
-            self._complete = True
-            return self._accepts_type()
-        return True
-
-    def _accepts_type(self) -> bool:
-        """Return False, which aborts the transfer, if no parser reads the content type."""
-        kind = self._header("content-type")
-        if not 200 <= self._status < 300:
-            return True
-        if self._as_list and not encodings_of(self._headers):
+    def _on_headers(self) -> int | None:
+        """Abort the transfer if no parser reads the content type."""
+        head = self._head
+        if not 200 <= head.status < 300:
+            return None
+        if self._as_list and not encodings_of(head.headers):
             self._body.clear(self._max_list)
         if self._any_type:
-            return True
+            return None
+        kind = head.values.get("content-type", "")
         if kind and not self._accepts(kind):
             self._failure = (Outcome.WRONG_TYPE, f"No parser for '{kind[:80]}'.")
-        elif announces_more(self._header("content-length"), self._max_bytes) and not is_readable_in_part(kind):
+            return ABORT
+        if announces_more(head.values.get("content-length", ""), self._max_bytes) and not is_readable_in_part(kind):
             self._failure = (Outcome.TOO_LARGE, f"More than {self._max_bytes} bytes.")
-        return self._failure is None
+            return ABORT
+        return None
 
     def _accepts_file(self) -> bool:
         """Return False, which aborts the transfer, if no parser reads files of this name."""
@@ -277,48 +251,49 @@ class Transfer:
     def _on_body(self, part: bytes) -> int | None:
         try:
             if not self._web and not len(self._body) and not self._accepts_file():
-                return _ABORT
+                return ABORT
             if not self._body.add(part):
                 self._failure = (Outcome.TOO_LARGE, f"More than {self._body.limit} bytes.")
-                return _ABORT
+                return ABORT
             return None
         except KeyboardInterrupt:
-            self.interrupted = True
-            return _ABORT
-
-    def _header(self, name: str) -> str:
-        return next((value for key, value in self._headers if key == name), "")
+            return self._interrupt()
 
     def finish(self, code: int = 0, message: str = "") -> FetchResult:
         """Return the result; `code` is libcurl's, 0 for success."""
         assert self._request is not None
+        head, getinfo = self._head, self.curl.getinfo
+        if not head.is_complete:
+            head.read()
+        if head.is_too_long and self._failure is None:
+            self._failure = (Outcome.BAD_RESPONSE, "Too many or too long headers.")
         outcome, error = self._outcome(code, message)
         body, raw = b"", b""
-        if outcome in (Outcome.OK, Outcome.TOO_LARGE):
+        if outcome is Outcome.OK or outcome is Outcome.TOO_LARGE:
             body = self._body.take()
-            if self._web and body and (encodings := encodings_of(self._headers)):
-                outcome, error, body, raw = self._decode(body, encodings, outcome, error)
-        elif self._archiving.errors and self._complete:
+            if self._web and body and "content-encoding" in head.values:
+                outcome, error, body, raw = self._decode(body, encodings_of(head.headers), outcome, error)
+        elif self._archiving.errors and head.is_complete:
             raw = self._body.take()
         location = self._location() if outcome is Outcome.REDIRECT else ""
         if not self._web and outcome in (Outcome.OK, Outcome.TOO_LARGE):
-            self._status = 200
-            self._headers = [*response_headers(self._request.address, self.curl.getinfo(pycurl.INFO_FILETIME))]
+            head.status = 200
+            head.headers = [*response_headers(self._request.address, getinfo(pycurl.INFO_FILETIME))]
             body = strip_terminator(self._request.address, body)
         result = FetchResult(
             request=self._request,
             outcome=outcome,
             when=self._when,
-            status=self._status,
-            headers=self._stored_headers(),
+            status=head.status,
+            headers=tuple(head.headers) if not self._options.headers else self._public_headers(),
             body=body,
-            elapsed=self.curl.getinfo(pycurl.TOTAL_TIME),
-            ip=self.curl.getinfo(pycurl.PRIMARY_IP),
-            version=_VERSIONS.get(self.curl.getinfo(pycurl.INFO_HTTP_VERSION), "HTTP/1.1"),
+            elapsed=getinfo(pycurl.TOTAL_TIME),
+            ip=getinfo(pycurl.PRIMARY_IP),
+            version=_VERSIONS.get(getinfo(pycurl.INFO_HTTP_VERSION), "HTTP/1.1"),
             location=location,
             error=error,
             raw=raw,
-            connect=self._connect_seconds(),
+            connect=self._connect_seconds() if getinfo(pycurl.NUM_CONNECTS) else 0.0,
             sent=self._sent_headers() if self._archiving.requests and self._web else (),
         )
         self._request = None
@@ -337,9 +312,7 @@ class Transfer:
         return url, round(max(0.0, time.time() - self._when), 3), len(self._body)
 
     def _connect_seconds(self) -> float:
-        """Return how long the server took to accept a new connection: about one round trip. 0 for an open one."""
-        if not self.curl.getinfo(pycurl.NUM_CONNECTS):
-            return 0.0
+        """Return how long the server took to accept a new connection: about one round trip."""
         seconds = self.curl.getinfo(pycurl.CONNECT_TIME) - self.curl.getinfo(pycurl.NAMELOOKUP_TIME)
         return max(0.0, float(seconds))
 
@@ -347,6 +320,8 @@ class Transfer:
         self, raw: bytes, encodings: list[str], outcome: Outcome, error: str
     ) -> tuple[Outcome, str, bytes, bytes]:
         """Return outcome, error message and decoded body, and the body as it was sent if that can be stored."""
+        if not encodings:
+            return outcome, error, raw, b""
         whole = outcome is Outcome.OK
         if self._as_list:
             decoded = decode_list(raw, encodings, self._max_bytes, self._max_list, whole=whole)
@@ -359,36 +334,34 @@ class Transfer:
         stored = raw if outcome is Outcome.OK and decoded.ordinary else b""
         return outcome, error, decoded.body, stored
 
-    def _stored_headers(self) -> tuple[tuple[str, str], ...]:
+    def _public_headers(self) -> tuple[tuple[str, str], ...]:
         """Return the headers of the response, without the session that a host opens for credentials."""
-        if not self._options.headers:
-            return tuple(self._headers)
-        return tuple(pair for pair in self._headers if pair[0] not in ("set-cookie", "set-cookie2"))
+        return tuple(pair for pair in self._head.headers if pair[0] not in ("set-cookie", "set-cookie2"))
 
     def _outcome(self, code: int, message: str) -> tuple[Outcome, str]:
-        if self._refused and (code or not self._complete):
+        if self._refused and (code or not self._head.is_complete):
             return Outcome.FORBIDDEN_ADDRESS, self._refused
         if not self._web and code and self._failure is None:
             assert self._request is not None
-            return file_outcome(code, self._request.address, self._header_bytes > 0), message
+            return file_outcome(code, self._request.address, self._head.size > 0), message
         if not self._web and self._since and self.curl.getinfo(pycurl.CONDITION_UNMET):
-            self._status = 304
+            self._head.status = 304
             return Outcome.NOT_MODIFIED, ""
         if not self._web:
             return self._failure or (Outcome.OK, "")
-        outcome = status_outcome(self._status, bool(self._header("location")))
-        if self._complete and outcome is not Outcome.OK:
+        outcome = status_outcome(self._head.status, bool(self._head.values.get("location", "")))
+        if self._head.is_complete and outcome is not Outcome.OK:
             # An error page that is endless or broken is still that error page.
-            return outcome, "" if outcome is not Outcome.BAD_RESPONSE else f"Status {self._status}."
+            return outcome, "" if outcome is not Outcome.BAD_RESPONSE else f"Status {self._head.status}."
         if self._failure is not None:
             return self._failure
         if code:
-            return failure_outcome(code, self._status > 0), message
+            return failure_outcome(code, self._head.status > 0), message
         return outcome, ""
 
     def _location(self) -> str:
         assert self._request is not None
-        text = self._header("location") if self._web else f"{self._request.address.url}/"
+        text = self._head.values.get("location", "") if self._web else f"{self._request.address.url}/"
         try:
             return parse_address(text, self._request.address.url).url
         except BadUrl:
