@@ -10,7 +10,7 @@ import pytest
 
 from naive import word_pieces as naive
 from periplus.static_embeddings import StaticModel, load_static_model, tabulate_code_points, write_model
-from periplus.static_embeddings.kernels import numbered_words, passage_vectors, word_memory, word_pieces
+from periplus.static_embeddings.kernels import numbered_words, passage_scores, passage_vectors, word_memory, word_pieces
 
 TEXTS = (
     "Who invented the telephone? Schrödinger's cat, 1987.",
@@ -178,7 +178,7 @@ def test_documents_are_scored_by_their_best_passage() -> None:
     signs = chance.integers(0, 256, (int(start[-1]), 4)).astype(np.uint8)
     query = chance.standard_normal(32).astype(np.float32)
     documents, out = chance.permutation(30).astype(np.int32), np.zeros(30, np.float32)
-    passage_vectors.score_documents(signs, start, query, documents, out)
+    passage_scores.score_documents(signs, start, query, documents, out)
     assert np.allclose(out, naive.score_documents(signs, start, query, documents), atol=1e-5, equal_nan=True)
     assert np.isnan(out).any()
 

@@ -12,7 +12,7 @@ See docs/embeddings.md and docs/formats/embeddings.md.
 """
 
 from periplus.static_embeddings.code_points import tabulate_code_points
-from periplus.static_embeddings.kernels.passage_vectors import score_documents
+from periplus.static_embeddings.kernels.passage_scores import score_documents
 from periplus.static_embeddings.model_file import MODEL_PATH, ModelArrays, read_model, write_model
 from periplus.static_embeddings.static_model import PassageRows, StaticModel, WordNumbers, load_static_model
 

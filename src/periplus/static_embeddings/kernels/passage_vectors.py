@@ -1,4 +1,4 @@
-"""Vectors of passages: the sums of the vectors of their word pieces; and their similarity to a query.
+"""Vectors of passages: the sums of the vectors of their word pieces.
 
 Of the vector of a passage, the signs of its components are stored: 24 bytes for 192 of them. Ranking by them was not
 worse than by bytes of eight bits, see docs/decisions/046-static-embeddings.md.
@@ -18,11 +18,13 @@ from periplus.static_embeddings.kernels.numbered_words import (
     is_plain,
     no_numbers,
 )
+from periplus.static_embeddings.kernels.row_sums import add_rows, clear_sum, write_signs
 from periplus.static_embeddings.kernels.word_memory import (
     WordMemory,
     allocate_memory,
     borrow_memory,
     find_short_word,
+    fold_text,
 )
 from periplus.static_embeddings.kernels.word_pieces import (
     MAX_WORD,
@@ -34,7 +36,7 @@ from periplus.static_embeddings.kernels.word_pieces import (
     small_table,
 )
 
-__all__ = ["TextCounts", "embed_documents", "embed_text", "score_documents", "warm"]
+__all__ = ["TextCounts", "embed_documents", "embed_text", "warm"]
 
 _PIECES_AT_ONCE: Final = 128
 """Pieces that are found before their vectors are added."""
@@ -42,6 +44,8 @@ _QUERY_MEMORY: Final = 1 << 4
 """Words of a query whose pieces are remembered."""
 _LINE: Final = 64
 """Bytes that a processor reads at once: a row of 192 is three times as many."""
+_COLUMNS: Final = 3
+"""Columns of `TextCounts`."""
 
 
 class TextCounts(NamedTuple):
@@ -60,49 +64,47 @@ def _allocate() -> Scratch:
     return Scratch(np.zeros(MAX_WORD, np.uint8), pieces, np.zeros(2, np.int64))
 
 
-# Products and sums in one instruction. The order of sums is that of the pieces, however many are added at a time.
-@njit(cache=True, nogil=True, fastmath={"nsz", "contract"})
-def _add_rows(total: Any, vectors: Any, scales: Any, pieces: Any, count: int) -> None:
-    """Add the vectors of pieces to a sum, four at a time: they come from memory side by side."""
-    number = 0
-    while number + 4 <= count:
-        one, two, three, four = pieces[number], pieces[number + 1], pieces[number + 2], pieces[number + 3]
-        scale, second, third, fourth = scales[one], scales[two], scales[three], scales[four]
-        for i in range(len(total)):
-            value = total[i] + np.float32(vectors[one, i]) * scale
-            value = value + np.float32(vectors[two, i]) * second
-            value = value + np.float32(vectors[three, i]) * third
-            total[i] = value + np.float32(vectors[four, i]) * fourth
-        number += 4
-    while number < count:
-        row = pieces[number]
-        scale = scales[row]
-        for i in range(len(total)):
-            total[i] += np.float32(vectors[row, i]) * scale
-        number += 1
+class _Pointers(NamedTuple):
+    """What all texts of a call are read with, borrowed: counting references to arrays took a quarter of the time."""
+
+    lookups: Any
+    """From `borrow_lookups`."""
+    vectors: Any
+    """A row of `width` elements for each piece."""
+    scales: Any
+    width: int
+    memory: Any
+    """From `borrow_memory`."""
+    word: Any
+    pieces: Any
+    pending: Any
+    """Of `Scratch`."""
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _borrow(table: PieceTable, memory: WordMemory, scratch: Scratch) -> Any:
+    """Return what texts are read with; the caller keeps all of it alive."""
+    return _Pointers(
+        borrow_lookups(table),
+        borrow(table.vectors.reshape(-1)),
+        borrow(table.scales),
+        table.vectors.shape[1],
+        borrow_memory(memory),
+        borrow(scratch.word),
+        borrow(scratch.pieces),
+        borrow(scratch.pending),
+    )
 
 
 @njit(cache=True, nogil=True)
-def _write_signs(total: Any, signs: Any, row: int) -> None:
-    """Write the sign of each component of a sum, eight to a byte, the first in the lowest bit."""
-    for byte in range(signs.shape[1]):
-        bits = 0
-        for i in range(8):
-            bits |= int(total[8 * byte + i] > 0) << i
-        signs[row, byte] = bits
-
-
-@njit(cache=True, nogil=True)
-def _add_words(table: Any, data: Any, at: int, end: int, most: int, room: Any, total: Any, counts: Any) -> int:
-    """Add the pieces of up to `most` words to a sum; count them, and return where to go on, -1 at the end.
+def _add_words(model: _Pointers, text: Any, at: int, end: int, most: int, total: Any, counts: Any, column: int) -> int:
+    """Add the pieces of up to `most` words to a sum; count them from `column` on, and return where to go on, -1 at the
+    end.
 
     The row of a piece is asked for when the piece is found: it is there when it is added.
     """
-    scratch, memory = room
-    lookups, text = borrow_lookups(table), borrow(data)
-    word, pieces, pending = borrow(scratch.word), borrow(scratch.pieces), borrow(scratch.pending)
-    memo = borrow_memory(memory, text, at, end)
-    vectors, width = borrow(table.vectors), table.vectors.shape[1]
+    lookups, vectors, scales, width, memory, word, pieces, pending = model
+    memo = fold_text(memory, text, at, end)
     words = whole = used = sum_of_pieces = 0
     while words < most:
         count = np.int64(-1)
@@ -117,33 +119,39 @@ def _add_words(table: Any, data: Any, at: int, end: int, most: int, room: Any, t
         words += 1
         whole += count == 1
         for number in range(used, used + count):
-            row = np.int64(pieces[number]) * width
+            row = int(pieces[number]) * width
             prefetch_bytes(vectors, row)
             prefetch_bytes(vectors, row + _LINE)
             prefetch_bytes(vectors, row + 2 * _LINE)
         used += count
         if used >= _PIECES_AT_ONCE:
-            _add_rows(total, table.vectors, table.scales, scratch.pieces, used)
+            add_rows(total, vectors, scales, width, pieces, used)
             sum_of_pieces += used
             used = 0
-    _add_rows(total, table.vectors, table.scales, scratch.pieces, used)
-    counts[0] += words
-    counts[1] += whole
-    counts[2] += sum_of_pieces + used
+    add_rows(total, vectors, scales, width, pieces, used)
+    counts[column] += words
+    counts[column + 1] += whole
+    counts[column + 2] += sum_of_pieces + used
     return at
 
 
 @njit(cache=True, nogil=True)
 def _add_numbers(
-    table: Any, texts: Any, at: int, inside: int, end: int, most: int, room: Any, total: Any, counts: Any
+    model: _Pointers,
+    numbered: Any,
+    at: int,
+    inside: int,
+    end: int,
+    most: int,
+    total: Any,
+    counts: Any,
+    column: int,
 ) -> tuple[int, int]:
     """Do what `_add_words` does for a text whose words have numbers.
 
     Return where to go on: -1 at the end, -2 if a word may have been cut; and how much of that word was read.
     """
-    scratch, _ = room
-    lookups, numbered = borrow_lookups(table), borrow_texts(texts)
-    word, pieces = borrow(scratch.word), borrow(scratch.pieces)
+    lookups, vectors, scales, width, _, word, pieces, _ = model
     words = whole = used = sum_of_pieces = 0
     while words < most:
         if at >= end:
@@ -158,54 +166,98 @@ def _add_numbers(
         whole += count == 1
         used += count
         if used >= _PIECES_AT_ONCE:
-            _add_rows(total, table.vectors, table.scales, scratch.pieces, used)
+            add_rows(total, vectors, scales, width, pieces, used)
             sum_of_pieces += used
             used = 0
-    _add_rows(total, table.vectors, table.scales, scratch.pieces, used)
-    counts[0] += words
-    counts[1] += whole
-    counts[2] += sum_of_pieces + used
+    add_rows(total, vectors, scales, width, pieces, used)
+    counts[column] += words
+    counts[column + 1] += whole
+    counts[column + 2] += sum_of_pieces + used
     return at, inside
 
 
 @njit(cache=True, nogil=True)
 def _embed_numbers(
-    table: Any, texts: Any, document: int, limits: Any, room: Any, sums: Any, signs: Any, used: int, counts: Any
+    model: _Pointers,
+    numbered: Any,
+    titles: Any,
+    bodies: Any,
+    document: int,
+    limits: Any,
+    title: Any,
+    total: Any,
+    signs: Any,
+    used: int,
+    counts: Any,
 ) -> int:
     """Write the vectors of a document whose words have numbers; return how many, -1 if they do not say all of it."""
-    title, total = sums
+    width, column = model.width, _COLUMNS * document
     max_title, max_words, max_passages = limits
-    title[:] = 0
-    at, end = texts.titles[document, 0], texts.titles[document, 1]
-    at, inside = _add_numbers(table, texts, at, 0, end, max_title, room, title, counts)
+    clear_sum(title, width)
+    at, end = titles[2 * document], titles[2 * document + 1]
+    at, inside = _add_numbers(model, numbered, at, 0, end, max_title, title, counts, column)
     if at == -2:
         return -1
-    title_pieces = counts[2]
-    at, end, inside = texts.bodies[document, 0], texts.bodies[document, 1], 0
+    title_pieces = counts[column + 2]
+    at, end, inside = bodies[2 * document], bodies[2 * document + 1], 0
     passages = 0
     for number in range(max_passages):
         if at < 0:
             break
-        before = counts[2]
-        total[:] = title
-        at, inside = _add_numbers(table, texts, at, inside, end, max_words, room, total, counts)
+        before = counts[column + 2]
+        for i in range(width):
+            total[i] = title[i]
+        at, inside = _add_numbers(model, numbered, at, inside, end, max_words, total, counts, column)
         if at == -2:
             return -1
-        if counts[2] > before or (number == 0 and title_pieces > 0):
-            _write_signs(total, signs, used + passages)
+        if counts[column + 2] > before or (number == 0 and title_pieces > 0):
+            write_signs(total, signs, width, used + passages)
             passages += 1
     return passages
 
 
 @njit(cache=True, nogil=True)
-def _has_plain_texts(data: Any, titles: Any, bodies: Any, document: int, texts: Any) -> bool:
+def _embed_text(
+    model: _Pointers,
+    data: Any,
+    titles: Any,
+    bodies: Any,
+    document: int,
+    limits: Any,
+    title: Any,
+    total: Any,
+    signs: Any,
+    used: int,
+    counts: Any,
+) -> int:
+    """Write the vectors of a document from its bytes; return how many."""
+    width, column, pending = model.width, _COLUMNS * document, model.pending
+    max_title, max_words, max_passages = limits
+    clear_sum(title, width)
+    pending[0] = pending[1] = 0
+    _add_words(model, data, titles[2 * document], titles[2 * document + 1], max_title, title, counts, column)
+    title_pieces = counts[column + 2]
+    at, end = bodies[2 * document], bodies[2 * document + 1]
+    pending[0] = pending[1] = 0
+    passages = 0
+    for number in range(max_passages):
+        if at < 0:
+            break
+        before = counts[column + 2]
+        for i in range(width):
+            total[i] = title[i]
+        at = _add_words(model, data, at, end, max_words, total, counts, column)
+        if counts[column + 2] > before or (number == 0 and title_pieces > 0):
+            write_signs(total, signs, width, used + passages)
+            passages += 1
+    return passages
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _has_plain_texts(data: Any, titles: Any, bodies: Any, document: int, is_alike: Any) -> bool:
     """Return whether the words of a document have numbers that say all of it."""
-    if not len(texts.titles):
-        return False
-    raw, is_alike = borrow(data), borrow(texts.is_alike)
-    return is_plain(raw, titles[document, 0], titles[document, 1], is_alike) and is_plain(
-        raw, bodies[document, 0], bodies[document, 1], is_alike
-    )
+    first, end = 2 * document, 2 * document + 1
+    return is_plain(data, titles[first], titles[end], is_alike) and is_plain(data, bodies[first], bodies[end], is_alike)
 
 
 @njit(cache=True, nogil=True)
@@ -241,43 +293,51 @@ def embed_documents(
     -------
     The number of rows written.
     """
-    scratch = _allocate()
-    room = scratch, memory
     width = table.vectors.shape[1]
-    title, total = np.empty(width, np.float32), np.empty(width, np.float32)
-    sums = title, total
-    max_title, max_words, max_passages = limits
+    sums = np.empty(width, np.float32), np.empty(width, np.float32)
+    return _embed_all(table, data, titles, bodies, limits, memory, texts, signs, rows, counts, _allocate(), sums)
+
+
+@njit(cache=True, nogil=True)
+def _embed_all(
+    table: Any,
+    data: Any,
+    titles: Any,
+    bodies: Any,
+    limits: Any,
+    memory: Any,
+    texts: Any,
+    signs: Any,
+    rows: Any,
+    counts: Any,
+    scratch: Any,
+    sums: Any,
+) -> int:
+    """Do what `embed_documents` does; what is borrowed here is an argument, and so it lives."""
+    model, raw, numbered, is_alike = _borrow(table, memory, scratch), borrow(data), borrow_texts(texts), texts.is_alike
+    alike, has_numbers = borrow(is_alike), len(texts.titles) > 0
+    title_bytes, body_bytes = borrow(titles.reshape(-1)), borrow(bodies.reshape(-1))
+    title_words, body_words = borrow(texts.titles.reshape(-1)), borrow(texts.bodies.reshape(-1))
+    out, counted = borrow(signs.reshape(-1)), borrow(counts.reshape(-1))
+    title, total = borrow(sums[0]), borrow(sums[1])
     used = 0
     for document in range(len(titles)):
-        counts[document, :] = 0
-        rows[document] = 0
-        if titles[document, 0] == titles[document, 1] and bodies[document, 0] == bodies[document, 1]:
+        first, end, column = 2 * document, 2 * document + 1, _COLUMNS * document
+        counted[column] = counted[column + 1] = counted[column + 2] = rows[document] = 0
+        if title_bytes[first] == title_bytes[end] and body_bytes[first] == body_bytes[end]:
             continue
-        if _has_plain_texts(data, titles, bodies, document, texts):
-            passages = _embed_numbers(table, texts, document, limits, room, sums, signs, used, counts[document])
-            if passages >= 0:
-                rows[document] = passages
-                used += passages
-                continue
-            counts[document, :] = 0
-        title[:] = 0
-        scratch.pending[:] = 0
-        _add_words(table, data, titles[document, 0], titles[document, 1], max_title, room, title, counts[document])
-        title_pieces = counts[document, 2]
-        at, end = bodies[document, 0], bodies[document, 1]
-        scratch.pending[:] = 0
-        passages = 0
-        for number in range(max_passages):
-            if at < 0:
-                break
-            before = counts[document, 2]
-            total[:] = title
-            at = _add_words(table, data, at, end, max_words, room, total, counts[document])
-            if counts[document, 2] > before or (number == 0 and title_pieces > 0):
-                _write_signs(total, signs, used)
-                used += 1
-                passages += 1
+        passages = np.int64(-1)
+        if has_numbers and _has_plain_texts(raw, title_bytes, body_bytes, document, alike):
+            passages = _embed_numbers(
+                model, numbered, title_words, body_words, document, limits, title, total, out, used, counted
+            )
+        if passages < 0:
+            counted[column] = counted[column + 1] = counted[column + 2] = 0
+            passages = _embed_text(
+                model, raw, title_bytes, body_bytes, document, limits, title, total, out, used, counted
+            )
         rows[document] = passages
+        used += passages
     return used
 
 
@@ -294,50 +354,17 @@ def embed_text(table: PieceTable, data: Any, out: Any, counts: Any) -> None:
     """
     counts[:] = 0
     out[:] = 0
-    room = _allocate(), allocate_memory(table, _QUERY_MEMORY)
-    _add_words(table, data, 0, len(data), len(data), room, out, counts)
+    _add_text(table, data, out, counts, allocate_memory(table, _QUERY_MEMORY), _allocate())
     length = np.sqrt((out * out).sum())
     if length > 0:
         out[:] = out / length
 
 
 @njit(cache=True, nogil=True)
-def score_documents(signs: Any, start: Any, query: Any, documents: Any, out: Any) -> None:
-    """Write how similar each document's best passage is to a query.
-
-    A passage is known by the signs of its components only, as if they were all of one size, so the similarity is
-    about four fifths of the cosine. Eight components at a time are looked up in a table of sums.
-
-    Parameters
-    ----------
-    signs: a row for each passage, as `embed_documents` writes them.
-    start: the first row of each document, and the end of the last, uint32 (documents + 1).
-    query: the vector of the query, float32 of length 1.
-    documents: the documents to score, int32.
-    out: receives a score for each, float32; nan for a document without passages.
-    """
-    groups = signs.shape[1]
-    sums = np.empty((groups, 256), np.float32)
-    size = np.float32(1 / np.sqrt(np.float64(len(query))))
-    for group in range(groups):
-        lowest = np.float32(0)
-        for i in range(8):
-            lowest -= query[8 * group + i] * size
-        sums[group, 0] = lowest
-        for i in range(8):
-            step = np.float32(2) * query[8 * group + i] * size
-            for bits in range(1 << i):
-                sums[group, bits + (1 << i)] = sums[group, bits] + step
-    for number in range(len(documents)):
-        document = documents[number]
-        best = np.float32(np.nan)
-        for row in range(start[document], start[document + 1]):
-            value = np.float32(0)
-            for group in range(groups):
-                value += sums[group, signs[row, group]]
-            if not value <= best:
-                best = value
-        out[number] = best
+def _add_text(table: Any, data: Any, out: Any, counts: Any, memory: Any, scratch: Any) -> None:
+    """Add all words of a text; what is borrowed here is an argument, and so it lives."""
+    model = _borrow(table, memory, scratch)
+    _add_words(model, borrow(data), 0, len(data), len(data), borrow(out), borrow(counts), 0)
 
 
 def warm() -> None:
@@ -346,8 +373,4 @@ def warm() -> None:
     signs, rows, counts = np.zeros((2, 1), np.uint8), np.zeros(1, np.int32), np.zeros((1, 3), np.int32)
     memory = allocate_memory(table, _QUERY_MEMORY)
     embed_documents(table, data, spans, spans, (1, 1, 1), memory, no_numbers(), signs, rows, counts)
-    vector, scores = np.zeros(8, np.float32), np.zeros(1, np.float32)
-    embed_text(table, data, vector, np.zeros(3, np.int32))
-    start = np.zeros(2, np.uint32)
-    signs.flags.writeable = start.flags.writeable = False
-    score_documents(signs, start, vector, rows, scores)
+    embed_text(table, data, np.zeros(8, np.float32), np.zeros(3, np.int32))

@@ -16,7 +16,7 @@ from periplus.accel.pointers import borrow
 from periplus.accel.simd import scan_to_byte
 from periplus.static_embeddings.kernels.word_pieces import PieceTable, find_pieces
 
-__all__ = ["WordMemory", "allocate_memory", "borrow_memory", "find_short_word"]
+__all__ = ["WordMemory", "allocate_memory", "borrow_memory", "find_short_word", "fold_text"]
 
 _FOLDED: Final = 2_048
 """Bytes of a text that are folded; behind them, words are read one character at a time."""
@@ -73,25 +73,32 @@ def _fold(data: Any, begin: int, size: int, out: Any) -> None:
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def borrow_memory(memory: WordMemory, data: Any, begin: int, end: int) -> Any:
+def borrow_memory(memory: WordMemory) -> Any:
+    """Return the arrays of a memory as pointers, each with its length; the caller keeps them alive."""
+    return borrow(memory.text), len(memory.text), borrow(memory.rows), len(memory.rows)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def fold_text(memory: Any, data: Any, begin: int, end: int) -> Any:
     """Fold the beginning of a text; return what `find_short_word` needs of it and of a memory.
 
     Parameters
     ----------
-    memory: the memory, which the caller keeps alive.
+    memory: from `borrow_memory`.
     data: UTF-8, borrowed.
     begin, end: where the text is in it.
     """
-    text, limit = borrow(memory.text), max(begin, min(end, begin + len(memory.text) - _MARGIN))
+    text, room, rows, size = memory
+    limit = max(begin, min(end, begin + room - _MARGIN))
     _fold(data, begin, limit - begin, text)
-    return text, borrow(memory.rows), np.uint64(len(memory.rows) // _ROW - 1), begin, limit, limit == end
+    return text, rows, np.uint64(size // _ROW - 1), begin, limit, limit == end
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def find_short_word(lookups: Any, memo: Any, at: int, word: Any, out: Any, used: int) -> tuple[int, int]:
     """Read the next word, if it is short and of ASCII letters or of digits, and write its pieces behind `used` others.
 
-    memo: from `borrow_memory`; word: room for its letters; lookups, out, used: as those of `find_pieces`.
+    memo: from `fold_text`; word: room for its letters; lookups, out, used: as those of `find_pieces`.
 
     Return where to go on, and how many pieces the word has: -1 if the word is another or there is none.
     """
