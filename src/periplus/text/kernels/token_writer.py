@@ -5,9 +5,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from periplus.accel import njit
+from periplus.accel.bit_ops import prefetch_bytes
 from periplus.text.kernels.symbols import is_leading_dot, symbol_length
 from periplus.text.kernels.word_bytes import hash_bytes, run_size
-from periplus.text.kernels.word_slots import WordSlots, fill_slot, find_slot_of
+from periplus.text.kernels.word_slots import WordSlots, fill_slot, find_slot_of, first_number
 
 __all__ = [
     "MAX_WAITING",
@@ -26,6 +27,8 @@ MAX_WAITING: Final = 64
 """Words that are looked up together: the processor waits for several slots at once."""
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _DOT = 46
+_ENTRY: Final = 8
+"""Bytes of a slot, and of a hash."""
 
 
 class TokenRows(NamedTuple):
@@ -125,10 +128,19 @@ def add_waiting(
     out: TokenRows,
     used: int,
 ) -> int:  # pragma: no cover - compiled
-    """Write the tokens of several words of a folded text; return the number of words in the table."""
+    """Write the tokens of several words of a folded text; return the number of words in the table.
+
+    Slots are asked for first, then the hashes that they refer to: most of them are there when they are needed.
+    """
+    for i in range(several):
+        hashed = _mix(waiting.hash[i], language)
+        waiting.hash[i] = hashed
+        prefetch_bytes(words.slots, _ENTRY * np.int64(hashed & mask))
+    for i in range(several):
+        prefetch_bytes(words.hashes, _ENTRY * first_number(words.slots, mask, waiting.hash[i]))
     for i in range(several):
         begin, size = waiting.begin[i], waiting.size[i]
-        number = _find_or_add(_mix(waiting.hash[i], language), text, begin, size, language, words, mask, count)
+        number = _find_or_add(waiting.hash[i], text, begin, size, language, words, mask, count)
         count += number == count
         out.numbers[used + i] = number
     if out.has_spans:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 
-__all__ = ["WordSlots", "fill_slot", "find_slot", "find_slot_of", "rehash"]
+__all__ = ["WordSlots", "fill_slot", "find_slot", "find_slot_of", "first_number", "rehash"]
 
 _ONE = np.uint64(1)
 _HALF, _LOWER_HALF = np.uint64(32), np.uint64(0xFFFFFFFF)
@@ -46,6 +46,12 @@ def find_slot_of(slots: Any, hashes: Any, mask: Any, hashed: Any) -> tuple[int, 
             if hashes[number] == hashed:
                 return number, slot
         slot = (slot + _ONE) & mask
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def first_number(slots: Any, mask: Any, hashed: Any) -> int:  # pragma: no cover - compiled
+    """Return the id in the first slot where a word may be, which is that of most words, 0 if the slot is free."""
+    return max(np.int64(slots[hashed & mask] & _LOWER_HALF) - 1, np.int64(0))
 
 
 @njit(cache=True, nogil=True, forceinline=True)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
+from periplus.accel.bit_ops import prefetch_bytes
 from periplus.accel.pointers import borrow
 from periplus.index.vocabulary.kernels.alias_scan import (
     RUN_WORDS,
@@ -23,6 +24,7 @@ from periplus.index.vocabulary.kernels.name_words import (
     SEED,
     NameTrie,
     find_slot,
+    first_slot,
     may_contain,
     trie_masks,
     trie_step,
@@ -31,11 +33,13 @@ from periplus.index.vocabulary.kernels.word_rows import (
     ENTRY,
     WORD,
     WordRows,
-    find_row,
+    first_row,
     get_number,
     make_rows,
     may_follow,
+    may_have_row,
     row_masks,
+    search_row,
 )
 from periplus.index.vocabulary.kernels.written_words import (
     MARGIN,
@@ -61,6 +65,8 @@ HOST_MENTIONS: Final = 2
 _STAMP_SHIFT: Final = 32
 COUNT_MASK: Final = (1 << _STAMP_SHIFT) - 1
 """Bits of a count of documents, below the number of the one that was counted last."""
+_BYTES: Final = 8
+"""Of an element of the tables."""
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -126,9 +132,9 @@ def scan_bodies(
     last = first + len(bounds) - 1
     longest = longest_text(bounds[:-1], bounds[1:], most)
     longest = max(longest, longest_text(titles.begin[first:last], titles.end[first:last], UNLIMITED))
-    text, scratch = np.empty(longest + MARGIN, np.uint8), np.empty((5, _MAX_BODY_WORDS), np.int64)
-    words, names = allocate_words(_MAX_BODY_WORDS), allocate_words(MAX_WORDS + 1)
-    return _scan_all(data, bounds, first, trie, title_words, titles, counts, spans, most, text, scratch, words, names)
+    text, scratch = np.empty(longest + MARGIN, np.uint8), np.empty((6, _MAX_BODY_WORDS), np.int64)
+    room = allocate_words(_MAX_BODY_WORDS), allocate_words(MAX_WORDS + 1), np.empty(_MAX_BODY_WORDS, np.uint64)
+    return _scan_all(data, bounds, first, trie, title_words, titles, counts, spans, most, text, scratch, *room)
 
 
 @njit(cache=True, nogil=True)
@@ -146,6 +152,7 @@ def _scan_all(
     scratch: Any,
     body_words: WrittenWords,
     title_names: WrittenWords,
+    pair_nodes: Any,
 ) -> int:  # pragma: no cover - compiled
     """Do what `scan_bodies` does; what is borrowed here is an argument, and so it lives."""
     data, text, blob = borrow(raw), borrow(scratch_text), borrow(titles.blob)
@@ -172,15 +179,14 @@ def _scan_all(
         borrow(counts.by_host),
     )
     host_mask, row, found = np.uint64(len(counts.by_host) - 1), borrow(scratch[3]), 0
-    named = borrow(scratch[4])
+    named, pairs, nodes_of_pairs = borrow(scratch[4]), borrow(scratch[5]), borrow(pair_nodes)
     for body in range(len(bounds) - 1):
         document = first + body
         end = min(bounds[body + 1], bounds[body] + most)
         count = split_words(data, bounds[body], end, text, words, _MAX_BODY_WORDS)
-        for word in range(count):
-            row_of[word] = find_row(rows, mask, filters, filter_mask, words.hash[word])
+        _find_rows(words.hash, count, rows, mask, filters, filter_mask, pairs, row_of)
         _count_words(rows, row_of, count, tallies.words, len(counts.words) - 1, document)
-        _match_titles(words, count, rows, row_of, nodes, match, match_end)
+        _match_titles(words, count, rows, row_of, nodes, pairs, nodes_of_pairs, match, match_end)
         limit, own = min(found + _MAX_SPANS, len(all_spans.entry)), layout.number[document]
         if own >= 0:
             size = split_words(blob, layout.begin[document], layout.end[document], text, names, MAX_WORDS + 1)
@@ -247,40 +253,78 @@ def _count_names(
 
 
 @njit(cache=True, nogil=True)
+def _find_rows(
+    hashes: Any, count: int, rows: Any, mask: Any, filters: Any, filter_mask: Any, listed: Any, row_of: Any
+) -> None:  # pragma: no cover - compiled
+    """Find the rows of the words of a body: those that the filter lets pass are listed, and their rows asked for."""
+    found = 0
+    for word in range(count):
+        row_of[word] = -1
+        listed[found] = word
+        found += may_have_row(filters, filter_mask, hashes[word])
+    for at in range(found):
+        prefetch_bytes(rows, _BYTES * first_row(mask, hashes[listed[at]]))
+    for at in range(found):
+        row_of[listed[at]] = search_row(rows, mask, hashes[listed[at]])
+
+
+@njit(cache=True, nogil=True)
 def _match_titles(
-    words: WrittenWords, count: int, rows: Any, row_of: Any, nodes: Any, match: Any, match_end: Any
+    words: WrittenWords,
+    count: int,
+    rows: Any,
+    row_of: Any,
+    nodes: Any,
+    pairs: Any,
+    pair_nodes: Any,
+    match: Any,
+    match_end: Any,
 ) -> None:  # pragma: no cover - compiled
     """Find the longest title that begins at each word: its number or -1, and the word behind it.
+
+    Words that the next may follow in a title are listed first, without a branch for each, then the slots of those pairs
+    are asked for, and then longer titles are looked for.
 
     Parameters
         words, count: the words of a body, and how many there are
         rows, row_of: the table of words of titles, and where in it the row of each word begins
         nodes: slots, names and filter of the trie, and the masks of `trie_masks`
+        pairs, pair_nodes: room for an element for each word
         match, match_end: filled in
     """
     slots, entries, filters, mask, filter_mask = nodes
+    found = 0
     for word in range(count):
-        entry, behind = np.int64(-1), word + 1
-        if row_of[word] >= 0:
-            entry = get_number(rows, row_of[word], ENTRY)
-            if (
-                behind < count
-                and words.joined[behind]
-                and may_follow(rows, row_of[word], words.hash[behind], words.capital[behind])
-            ):
-                node = trie_step(SEED, words.hash[word], words.capital[word], True)
-                for end in range(word + 1, min(count, word + MAX_WORDS)):
-                    if not words.joined[end]:
-                        break
-                    node = trie_step(node, words.hash[end], words.capital[end], False)
-                    if not may_contain(filters, filter_mask, node):
-                        break
-                    slot = find_slot(slots, mask, node)
-                    if slots[slot] == 0:
-                        break
-                    if entries[slot] >= 0:
-                        entry, behind = np.int64(entries[slot]), end + 1
-        match[word], match_end[word] = entry, behind
+        row, behind = row_of[word], min(word + 1, count - 1)
+        number = get_number(rows, max(row, 0), ENTRY)
+        match[word], match_end[word] = number if row >= 0 else np.int64(-1), word + 1
+        follows = may_follow(rows, max(row, 0), words.hash[behind], words.capital[behind])
+        pairs[found] = word
+        found += (row >= 0) & (behind > word) & (words.joined[behind] != 0) & follows
+    listed, found = found, 0
+    for at in range(listed):
+        word = pairs[at]
+        node = trie_step(SEED, words.hash[word], words.capital[word], True)
+        node = trie_step(node, words.hash[word + 1], words.capital[word + 1], False)
+        pairs[found], pair_nodes[found] = word, node
+        found += may_contain(filters, filter_mask, node)
+    for at in range(found):
+        prefetch_bytes(slots, _BYTES * first_slot(mask, pair_nodes[at]))
+    for at in range(found):
+        word, node = pairs[at], pair_nodes[at]
+        end, limit = word + 1, min(count, word + MAX_WORDS)
+        while True:
+            slot = find_slot(slots, mask, node)
+            if slots[slot] == 0:
+                break
+            end += 1
+            if entries[slot] >= 0:
+                match[word], match_end[word] = np.int64(entries[slot]), end
+            if end >= limit or not words.joined[end]:
+                break
+            node = trie_step(node, words.hash[end], words.capital[end], False)
+            if not may_contain(filters, filter_mask, node):
+                break
 
 
 @njit(cache=True, nogil=True)

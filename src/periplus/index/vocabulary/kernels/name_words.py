@@ -36,6 +36,7 @@ __all__ = [
     "NameTrie",
     "add_titles",
     "find_slot",
+    "first_slot",
     "hash_names",
     "may_contain",
     "measure_names",
@@ -107,10 +108,16 @@ def trie_step(node: Any, hashed: Any, capital: bool, is_first: bool) -> Any:  # 
 @njit(cache=True, nogil=True, forceinline=True)
 def find_slot(slots: Any, mask: Any, key: Any) -> int:  # pragma: no cover - compiled
     """Return the slot of a key, or the empty one in which it belongs; mask: the number of slots less one."""
-    slot = ((key * _CAPITAL) >> np.uint64(36)) & mask
+    slot = np.uint64(first_slot(mask, key))
     while slots[np.int64(slot)] != 0 and slots[np.int64(slot)] != key:
         slot = (slot + np.uint64(1)) & mask
     return np.int64(slot)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def first_slot(mask: Any, key: Any) -> int:  # pragma: no cover - compiled
+    """Return the slot where a key is looked for first."""
+    return np.int64(((key * _CAPITAL) >> np.uint64(36)) & mask)
 
 
 @njit(cache=True, nogil=True, forceinline=True)

@@ -22,10 +22,13 @@ __all__ = [
     "add_words",
     "find_row",
     "find_rows",
+    "first_row",
     "get_number",
     "make_rows",
     "may_follow",
+    "may_have_row",
     "row_masks",
+    "search_row",
     "set_number",
 ]
 
@@ -68,9 +71,25 @@ def find_row(rows: Any, mask: Any, filters: Any, filter_mask: Any, hashed: Any) 
         mask, filter_mask: the number of rows, and of bits of the filter, less one
         hashed: the hash of the word
     """
+    return search_row(rows, mask, hashed) if may_have_row(filters, filter_mask, hashed) else np.int64(-1)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def may_have_row(filters: Any, filter_mask: Any, hashed: Any) -> bool:  # pragma: no cover - compiled
+    """Return whether a word may have a row; it has none where this is false."""
     bit = (hashed >> _SHIFT) & filter_mask
-    if not (filters[np.int64(bit >> _WORD_SHIFT)] >> (bit & _BITS)) & _ONE:
-        return np.int64(-1)
+    return (filters[np.int64(bit >> _WORD_SHIFT)] >> (bit & _BITS)) & _ONE != 0
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def first_row(mask: Any, hashed: Any) -> int:  # pragma: no cover - compiled
+    """Return where the row begins at which a word is looked for first."""
+    return _ROW * np.int64((hashed >> _ONE) & mask)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def search_row(rows: Any, mask: Any, hashed: Any) -> int:  # pragma: no cover - compiled
+    """Return where the row of a word begins, -1 if it has none, without the filter."""
     slot = np.int64((hashed >> _ONE) & mask)
     while True:
         entry = rows[_ROW * slot]
