@@ -24,7 +24,7 @@ if config.DISABLE_JIT:
         """Return the eight bytes at `at` as an integer, low byte first."""
         return np.frombuffer(data[at : at + 8].tobytes().ljust(8, b"\0"), np.uint64)[0]
 
-    def prefetch_bytes(data: Any, at: int) -> None:
+    def prefetch_bytes(data: Any, at: Any) -> None:
         """Have the processor read the 64 bytes around `at`, which will be needed soon."""
 
 else:

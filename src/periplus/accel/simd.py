@@ -15,6 +15,7 @@ from numba.extending import intrinsic
 
 __all__ = [
     "LANES",
+    "add_floats",
     "copy_lanes",
     "count_byte",
     "count_visible",
@@ -25,7 +26,7 @@ __all__ = [
 ]
 
 LANES = np.int64(32)
-_LANES = 32
+_LANES, _FLOATS = 32, 16
 _BYTE, _VECTOR, _MASK = ir.IntType(8), ir.VectorType(ir.IntType(8), _LANES), ir.IntType(_LANES)
 _WIDE = ir.IntType(64)
 
@@ -134,6 +135,19 @@ def _copy_lanes(typing: Any, data: Any, at: Any, out: Any, used: Any) -> Any:
     return types.void(data, types.int64, out, types.int64), generate
 
 
+def _add_floats(typing: Any, source: Any, at: Any, target: Any, to: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind, addresses = ir.VectorType(ir.FloatType(), _FLOATS), []
+        for array, begin in (arguments[:2], arguments[2:]):
+            address = builder.gep(array, [begin], source_etype=ir.FloatType())
+            addresses.append(builder.bitcast(address, kind.as_pointer()))
+        added, before = (builder.load(address, align=4, typ=kind) for address in addresses)
+        builder.store(builder.fadd(before, added), addresses[1], align=4)
+        return context.get_dummy_value()
+
+    return types.void(source, types.int64, target, types.int64), generate
+
+
 def _scalar_scan(ends: Callable[[Any, int], bool]) -> Callable[..., int]:
     return lambda data, at: next((i for i in range(_LANES) if ends(data, at + i)), _LANES)
 
@@ -146,6 +160,10 @@ def _visible(byte: int) -> int:
     return int(byte > 32 and byte & 0xC0 != 0x80) + int(0xE3 <= byte <= 0xED)
 
 
+def _add_scalar(source: Any, at: Any, target: Any, to: Any) -> None:
+    target[to : to + _FLOATS] += source[at : at + _FLOATS]
+
+
 def _copy_scalar(data: Any, at: int, out: Any, used: int) -> None:
     out[used : used + _LANES] = data[at : at + _LANES]
 
@@ -153,7 +171,7 @@ def _copy_scalar(data: Any, at: int, out: Any, used: int) -> None:
 if config.DISABLE_JIT:
     scan_to_markup = _scalar_scan(_ends_text)
     scan_to_reference = _scalar_scan(lambda data, at: data[at] in (0, 13, 38))
-    copy_lanes = _copy_scalar
+    copy_lanes, add_floats = _copy_scalar, _add_scalar
 
     def scan_to_byte(data: Any, at: int, byte: int) -> int:
         """Scan to a byte."""
@@ -184,5 +202,7 @@ else:
     the first of two spaces; one byte more must exist."""
     scan_to_reference = intrinsic(_scan_to_reference)
     """Scan to what an attribute value cannot be copied with as it is: references, NUL, carriage return."""
+    add_floats = intrinsic(_add_floats)
+    """Add 16 numbers of 32 bits to 16 others; both arrays are borrowed."""
     copy_lanes = intrinsic(_copy_lanes)
     """Copy 32 bytes."""

@@ -1,7 +1,7 @@
 """Writes buffered documents as a segment: orders them, inverts their tokens, writes the files."""
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -25,7 +25,7 @@ from periplus.index.builder.term_runs import split_runs, write_runs
 from periplus.index.collection.build_statistics import BuildStatistics, folder_statistics
 from periplus.index.document_fields import Document, Field
 from periplus.index.document_order import order_documents
-from periplus.index.kernels import forward_index, string_table
+from periplus.index.kernels import forward_index, inversion, string_table
 from periplus.index.media_file import write_extras
 from periplus.index.merge.segment_merger import BYTES_PER_DOCUMENT
 from periplus.index.own_fields.field_columns import Sources, write_own_fields
@@ -46,6 +46,10 @@ _SORT_SHARE: Final = 15
 """Sixteenths of the memory of a build that sorting takes: the system rounds what it asks for up to large pages."""
 _BYTES_PER_TOKEN: Final = 12
 """Memory for each token of the terms that are inverted at a time: 8 for sorting, 3 for their postings."""
+_RUNS: Final = 3
+"""Runs that tokens are sorted in, in the same memory, where the memory of a build has room for all at once."""
+_LEAST_RUN: Final = 1 << 22
+"""Tokens of a run, unless there are fewer."""
 _COLUMN_ORDER: Final = (*segment_writer.COLUMN_TYPES, "quality", "block_static", "length")
 """The columns of a segment, in the order of the file."""
 _LIVE_SAMPLE: Final = 1 << 16
@@ -174,13 +178,26 @@ def _write_postings(
     new[in_order] = np.arange(len(in_order), dtype=np.int32)
     term_of_word, totals = new[term_of_word], totals[in_order]
     scale = field_scaling.scale_fields(texts.lengths, builder.settings, collection)
-    spans = list(split_runs(totals, _tokens_at_once(builder)))
-    runs = (forward_index.sort_tokens(texts, term_of_word, totals[first:last], first) for first, last in spans)
-    postings = write_runs(builder.folder, runs, scale, builder.settings, single=len(spans) == 1)
+    at_once, count = _tokens_at_once(builder), int(totals.sum())
+    spans = list(split_runs(totals, at_once if count > at_once else max(_LEAST_RUN, -(-count * 17 // (16 * _RUNS)))))
+    runs = _sorted_runs(texts, term_of_word, totals, spans)
+    postings = write_runs(builder.folder, runs, scale, builder.settings, single=count <= at_once)
     sorted_blob, starts = string_table.reorder_strings(blob, start[:-1], start[1:], in_order)
     segment_writer.write_lexicon(builder.folder, starts, sorted_blob, postings)
     write_token_pairs(builder.folder, texts, term_of_word, postings)
     return frequency
+
+
+def _sorted_runs(
+    texts: forward_index.DocumentTokens,
+    term_of_word: npt.NDArray[np.int32],
+    totals: Numbers,
+    spans: Sequence[tuple[int, int]],
+) -> Iterator[inversion.SortedTokens]:
+    """Yield the sorted tokens of each run of terms, in the same memory, which is freed behind the last."""
+    room = forward_index.allocate_room(max(int(totals[first:last].sum()) for first, last in spans))
+    for first, last in spans:
+        yield forward_index.sort_tokens(texts, term_of_word, totals[first:last], first, room)
 
 
 def _tokens_at_once(builder: SegmentBuilder) -> int:

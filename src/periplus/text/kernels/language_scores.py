@@ -16,11 +16,12 @@ import numpy.typing as npt
 from periplus.accel import njit
 from periplus.accel.bit_ops import popcount
 from periplus.accel.pointers import borrow, keep
+from periplus.accel.simd import add_floats
 
 __all__ = ["DIMENSIONS", "ModelArrays", "score_texts", "sum_words", "word_hash"]
 
 DIMENSIONS = 16
-"""Length of a vector: a constant, so that the loops over it are unrolled."""
+"""Length of a vector: a constant, as many numbers as `add_floats` adds."""
 _LONGEST_WORD = 1024
 """Bytes of a word that are examined; the rest of a longer one is ignored, as are the spaces it may lack."""
 _OFFSET, _PRIME = np.uint32(2166136261), np.uint32(16777619)
@@ -295,12 +296,9 @@ def score_texts(
                 for i in range(DIMENSIONS):
                     vector_sums[begin + i] = np.float32(0.0)
                 for r in range(used):
-                    row = np.int64(rows[r]) * DIMENSIONS
-                    for i in range(DIMENSIONS):
-                        vector_sums[begin + i] += vectors[row + i]
+                    add_floats(vectors, np.int64(rows[r]) * DIMENSIONS, vector_sums, begin)
             count += counts[slot]
-            for i in range(DIMENSIONS):
-                total[i] += vector_sums[begin + i]
+            add_floats(vector_sums, begin, total, np.int64(0))
         vector_counts[text] = count
         if count == 0:
             continue
