@@ -43,6 +43,29 @@ def test_words_are_counted_and_sorted_in_any_order_of_documents(seed: int) -> No
         )
 
 
+def test_runs_are_sorted_in_the_same_memory_and_long_fields_in_pieces() -> None:
+    every: list[list[list[int]]] = [
+        [[], [1], [], [], [], [(7 * i + document) % 30 for i in range(size)], [2, 2]]
+        for document, size in enumerate((255, 256, 257, 0, 700))
+    ]
+    lengths = np.array([[len(field) for field in document] for document in every], np.int32)
+    tokens = np.array(list(itertools.chain.from_iterable(itertools.chain.from_iterable(every))), np.int32)
+    ends = lengths.sum(axis=1).cumsum(dtype=np.int64)
+    tokens.flags.writeable = False
+    texts = forward_index.DocumentTokens(tokens, ends - lengths.sum(axis=1), lengths)
+    terms = np.arange(30, dtype=np.int32)[::-1].copy()
+    totals = np.bincount(terms[tokens], minlength=30).astype(np.int64)
+    spans = ((0, 11), (11, 12), (12, 30))
+    room = forward_index.allocate_room(max(int(totals[first:last].sum()) for first, last in spans))
+    for first, last in spans:
+        found = forward_index.sort_tokens(texts, terms, totals[first:last], first, room)
+        assert np.shares_memory(found.documents, room.documents)
+        owner = np.repeat(np.arange(first, last), np.diff(found.starts))
+        assert list(zip(owner.tolist(), found.documents.tolist(), found.positions.tolist(), strict=True)) == (
+            naive.sort_tokens(every, terms.tolist(), first, last)
+        )
+
+
 @pytest.mark.parametrize("every", [1, 3])
 def test_a_sample_has_all_short_fields_and_some_bodies(every: int) -> None:
     texts, documents = made_texts(9, 20, 10)
