@@ -66,7 +66,7 @@ def time_stages() -> StageTimer:
         (fetch_records, "fingerprint", "duplicates"),
         (fetch_records, "page_hash", "duplicates"),
         (parsing_ahead, "fingerprint", "duplicates"),
-        (parsing_ahead, "page_hash", "duplicates"),
+        (parsing_ahead, "hashes_of", "duplicates"),
         (DocumentParser, "submit", "parse: type, charset"),
         (OutlinkExtractor, "extract", "outlinks"),
         (RegionTable, "learn", "regions"),

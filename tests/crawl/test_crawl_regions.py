@@ -5,7 +5,7 @@ import random
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted_web import ScriptedWeb
 
@@ -13,6 +13,8 @@ from naive.shingles import shingles
 from naive.title_names import title_names
 from naive.url_templates import NaiveTemplates
 from periplus.crawl import Crawler, held_regions
+from periplus.crawl.documents.page_hashes import hashes_of
+from periplus.crawl.policies.near_duplicates import page_hash
 from periplus.crawl.regions import kernels, regions, url_templates
 from periplus.crawl.regions.novelty import NoveltyIndex
 from periplus.crawl.regions.region_records import News, RegionsState
@@ -226,6 +228,40 @@ def test_a_sketch_stays_a_fair_sample_and_survives_a_snapshot() -> None:
     assert again.dump().keys() == {"a.test"}
     assert sorted(np.frombuffer(again.dump()["a.test"], "<u8")) == sorted(np.frombuffer(dump["a.test"], "<u8"))
     assert again.observe("www.a.test", Page("http://www.a.test/x", text=text)).shingles == 0
+
+
+_TEXTS = st.text("abc \n.19Zé%", max_size=120)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(_TEXTS, _TEXTS, st.lists(st.integers(0, 130), max_size=6), st.booleans()), max_size=8))
+def test_shingles_made_ahead_are_those_of_the_page(drawn: list[tuple[str, str, list[int], bool]]) -> None:
+    at_once, ahead = NoveltyIndex(), NoveltyIndex()
+    for number, (title, text, cuts, is_long) in enumerate(drawn):
+        text *= 200 if is_long else 1
+        spans = tuple(sorted(min(cut * (1 + 80 * is_long), len(text)) for cut in cuts[: len(cuts) // 2 * 2]))
+        page = Page(f"http://a.test/{number}/abc{'%C3' * (number % 3)}/9", title, text=text, main=spans)
+        hashes = hashes_of(page)
+        assert hashes.simhash == page_hash(page)
+        ahead.expect([hashes.shingles] if hashes.shingles else [])
+        assert ahead.observe("a.test", page) == at_once.observe("a.test", page)
+    assert ahead.dump() == at_once.dump()
+
+
+@given(st.lists(st.integers(0, 40), max_size=40), st.sampled_from([8, 16, 64]), st.integers(1, 50))
+def test_shingles_are_entered_one_after_the_other(numbers: list[int], slots: int, limit: int) -> None:
+    table, counts, expected, entries, new = np.zeros(slots, np.uint64), np.zeros(3, np.int64), [0] * slots, 0, 0
+    kernels.enter_shingles(np.array(numbers, np.uint64), np.uint64(limit), table, counts)
+    sampled = [number for number in numbers if 0 < number < limit]
+    for number in sampled:
+        slot = (number * 0x100000001B3 >> 17) % slots
+        while expected[slot] not in (0, number):
+            slot = (slot + 1) % slots
+        new += expected[slot] == 0
+        if expected[slot] == 0 and entries < 0.75 * slots:
+            expected[slot] = number
+            entries += 1
+    assert (table.tolist(), counts.tolist()) == (expected, [len(sampled), new, entries])
 
 
 def test_tables_that_other_sites_have_outgrown_change_nothing() -> None:

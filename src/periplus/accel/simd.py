@@ -15,6 +15,7 @@ from numba.extending import intrinsic
 
 __all__ = [
     "LANES",
+    "SLOTS",
     "add_floats",
     "copy_lanes",
     "count_byte",
@@ -23,10 +24,13 @@ __all__ = [
     "scan_to_byte",
     "scan_to_markup",
     "scan_to_reference",
+    "scan_to_slot",
 ]
 
 LANES = np.int64(32)
 _LANES, _FLOATS = 32, 16
+SLOTS = 4
+"""Numbers that `scan_to_slot` reads."""
 _BYTE, _VECTOR, _MASK = ir.IntType(8), ir.VectorType(ir.IntType(8), _LANES), ir.IntType(_LANES)
 _WIDE = ir.IntType(64)
 
@@ -126,6 +130,27 @@ def _scan_to_reference(typing: Any, data: Any, at: Any) -> Any:
     return types.int64(data, types.int64), generate
 
 
+def _scan_to_slot(typing: Any, table: Any, at: Any, value: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind, array = signature.args[0], arguments[0]
+        if isinstance(kind, types.Array):
+            array = context.make_array(kind)(context, builder, array).data
+        numbers = ir.VectorType(_WIDE, SLOTS)
+        address = builder.bitcast(builder.gep(array, [arguments[1]], source_etype=_WIDE), numbers.as_pointer())
+        here = builder.load(address, align=8, typ=numbers)
+        wanted = builder.insert_element(
+            ir.Constant(numbers, ir.Undefined), arguments[2], ir.Constant(ir.IntType(32), 0)
+        )
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), SLOTS), [0] * SLOTS)
+        wanted = builder.shuffle_vector(wanted, wanted, zeros)
+        is_free = builder.icmp_unsigned("==", here, ir.Constant(numbers, [0] * SLOTS))
+        found = builder.or_(is_free, builder.icmp_unsigned("==", here, wanted))
+        mask = builder.zext(builder.bitcast(found, ir.IntType(SLOTS)), _WIDE)
+        return builder.cttz(builder.or_(mask, ir.Constant(_WIDE, 1 << SLOTS)), ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(table, types.int64, types.uint64), generate
+
+
 def _copy_lanes(typing: Any, data: Any, at: Any, out: Any, used: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         address = _address(context, builder, signature.args[2], arguments[2], arguments[3])
@@ -177,6 +202,10 @@ if config.DISABLE_JIT:
         """Scan to a byte."""
         return _scalar_scan(lambda data, at: bool(data[at] == byte))(data, at)
 
+    def scan_to_slot(table: Any, at: Any, value: Any) -> int:
+        """Scan to a number or 0."""
+        return next((slot for slot in range(SLOTS) if table[at + slot] in (0, value)), SLOTS)
+
     def count_byte(data: Any, at: int, byte: Any) -> int:
         """Count a byte."""
         return sum(int(data[at + lane] == byte) for lane in range(_LANES))
@@ -204,5 +233,7 @@ else:
     """Scan to what an attribute value cannot be copied with as it is: references, NUL, carriage return."""
     add_floats = intrinsic(_add_floats)
     """Add 16 numbers of 32 bits to 16 others; both arrays are borrowed."""
+    scan_to_slot = intrinsic(_scan_to_slot)
+    """Scan `SLOTS` numbers (uint64) of a hash table to the first that is 0 or a given one; all of them must exist."""
     copy_lanes = intrinsic(_copy_lanes)
     """Copy 32 bytes."""

@@ -121,7 +121,9 @@ class FetchProcessor:
             and not self._renderer.wants(result.request.address.host)
             and is_html(result)
         ]
-        return parse_ahead(pages, settings.parse, settings.crawl.forms > 0, state.duplicates.urls)
+        ahead = parse_ahead(pages, settings.parse, settings.crawl.forms > 0, state.duplicates.urls)
+        state.outlinks.regions.expect([page.shingles for page in ahead.values() if page.shingles is not None])
+        return ahead
 
     def receive(self, result: FetchResult, ahead: PageAhead | None = None) -> list[FetchRequest]:
         """Process the result of one request; return the requests that it leads to."""

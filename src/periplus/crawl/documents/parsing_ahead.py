@@ -9,8 +9,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from periplus.crawl.policies.near_duplicates import page_hash
+from periplus.crawl.documents.page_hashes import hashes_of
 from periplus.crawl.policies.original_urls import OriginalUrls
+from periplus.crawl.regions.novelty import PageShingles
 from periplus.hashing import fingerprint
 from periplus.parse import extract_forms, parse_html_each
 from periplus.records import FetchResult, Page
@@ -35,6 +36,8 @@ class PageAhead(NamedTuple):
     """Why there is no page, or ''."""
     simhash: int
     """Of the main content; 0 if it is too short to compare."""
+    shingles: PageShingles | None
+    """Of title and main content, if they are made ahead."""
 
 
 def batches_of(results: Iterable[FetchResult]) -> Iterator[list[FetchResult]]:
@@ -81,8 +84,8 @@ def _page_ahead(content: int, result: FetchResult, page: Page | Exception, forms
         except Exception as error:
             page = error
     if isinstance(page, Exception):
-        return PageAhead(content, None, parser_fault(page), 0)
-    return PageAhead(content, page, "", page_hash(page))
+        return PageAhead(content, None, parser_fault(page), 0, None)
+    return PageAhead(content, page, "", *hashes_of(page))
 
 
 def parser_fault(error: Exception) -> str:

@@ -15,7 +15,7 @@ from periplus.crawl.policies import kernels
 from periplus.records import LIST_KIND, Page
 from periplus.text.kernels import simhash
 
-__all__ = ["NearDuplicateIndex", "page_hash"]
+__all__ = ["CONTENT_LIMITS", "NearDuplicateIndex", "page_hash"]
 
 MAX_PAGES: Final = 1 << 19
 """A lookup in a full index takes some 30 microseconds; the time grows with the number of pages."""
@@ -33,6 +33,8 @@ _LONG_PARAGRAPH: Final = 256
 """Characters of a line, on average, from which on lines are not taken apart."""
 _SAMPLE_LENGTH: Final = 1_200
 """Of a long text, three samples of this length are hashed: hashing all of it would take as long as parsing."""
+CONTENT_LIMITS: Final = (_MIN_CHARACTERS, _MIN_PARAGRAPH, _SAMPLE_LENGTH)
+"""The same limits, as the kernel takes them."""
 
 
 def page_hash(page: Page) -> int:
@@ -44,7 +46,7 @@ def page_hash(page: Page) -> int:
         return _hash_content(text, page.main)
     spans = np.array(page.main or (0, len(text)), np.int64)
     data = np.frombuffer(text.encode(), np.uint8)
-    return int(kernels.hash_content(data, spans, _MIN_CHARACTERS, _MIN_PARAGRAPH, _SAMPLE_LENGTH))
+    return int(kernels.hash_content(data, spans, *CONTENT_LIMITS))
 
 
 def _hash_content(text: str, spans: tuple[int, ...]) -> int:

@@ -7,16 +7,19 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 from periplus.accel.pointers import borrow, keep
+from periplus.accel.simd import SLOTS, scan_to_slot
 from periplus.parse.html.kernels.folded_words import MARGIN, hash_folded_words
 from periplus.parse.kernels.html_tokenizer import find_byte
 
 __all__ = [
     "SHINGLE",
     "enter_names",
+    "enter_shingles",
     "hash_url_words",
     "hash_word",
     "hash_words",
     "list_shingles",
+    "make_shingles",
     "observe",
     "observe_page",
     "rehash",
@@ -85,20 +88,31 @@ def hash_url_words(data: Any, most: int) -> Any:
     Returns: hashes of the first ones (uint64 array). Two words that differ in their numbers have the same.
     """
     hashes, exact = np.empty(most, np.uint64), np.empty(most, np.uint64)
-    count, begin, value = 0, 0, _OFFSET
-    for position in range(len(data) + 1):
-        letter = _LETTER[data[position]] if position < len(data) else np.uint8(0)
-        if letter:
-            value = (value ^ np.uint64(data[position] if letter == 35 else letter)) * _PRIME
-            continue
-        is_new = position > begin and count < most
-        for other in exact[:count]:
-            is_new &= other != value
-        if is_new:
-            hashes[count], exact[count] = hash_word(data[begin:position]), value
-            count += 1
-        begin, value = position + 1, _OFFSET
+    count = _hash_url_words(borrow(data), len(data), most, borrow(hashes), borrow(exact))
+    keep((exact,))
     return hashes[:count]
+
+
+@njit(cache=True, nogil=True)
+def _hash_url_words(data: Any, size: int, most: int, hashes: Any, exact: Any) -> int:
+    count, before = 0, np.uint8(0)
+    merged = value = _OFFSET
+    for position in range(size + 1):
+        letter = _LETTER[data[position]] if position < size else np.uint8(0)
+        if letter:
+            value = (value ^ np.uint64(data[position] if letter == _ANY_DIGIT else letter)) * _PRIME
+            if letter != _ANY_DIGIT or before != _ANY_DIGIT:
+                merged = (merged ^ np.uint64(letter)) * _PRIME
+        elif before:
+            is_new = count < most
+            for other in range(count):
+                is_new &= exact[other] != value
+            if is_new:
+                hashes[count], exact[count] = merged, value
+                count += 1
+            merged = value = _OFFSET
+        before = letter
+    return count
 
 
 @njit(cache=True, nogil=True)
@@ -129,49 +143,113 @@ def _fold(data: Any, size: int, out: Any) -> None:
         out[at] = byte | _TO_LOWER if is_upper else (_ANY_DIGIT if is_digit else (byte if is_kept else _BETWEEN))
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def _find_slot(table: Any, slots: int, shingle: Any) -> int:
+    """Return the slot of a shingle, or the free one for it."""
+    slot = np.int64(shingle * _PRIME >> np.uint64(17)) & (slots - 1)
+    if slot <= slots - SLOTS:  # How many others precede it cannot be predicted: no branch for each.
+        step = scan_to_slot(table, slot, shingle)
+        slot += step
+        if step < SLOTS:
+            return slot
+    slot &= slots - 1
+    while table[slot] != 0 and table[slot] != shingle:
+        slot = (slot + 1) & (slots - 1)
+    return slot
+
+
 @njit(cache=True, nogil=True)
-def _enter_line(
-    words: Any, first: int, count: int, limit: Any, table: Any, slots: int, counts: Any, shingles: Any
-) -> Any:
-    """Enter the shingles of a line, which has `count` words from the `first` on; return the sum of their hashes."""
-    mark = np.uint64(0)
+def _append_shingles(words: Any, first: int, count: int, shingles: Any, used: int) -> int:
+    """Write the shingles of a line, which has `count` words from the `first` on, behind those that are there."""
     size = min(count, SHINGLE)
     found = count - size + 1
-    # All are made before any is entered: without branches between them, several are made at a time.
+    # Without branches between them, so that several are made at a time.
     for begin in range(found):
-        shingles[begin] = np.uint64(size)
+        shingles[used + begin] = np.uint64(size)
     for number in range(size):
         for begin in range(found):
-            shingles[begin] = _mix(shingles[begin] ^ words[first + begin + number])
-    for begin in range(found):
-        mark += shingles[begin]
+            shingles[used + begin] = _mix(shingles[used + begin] ^ words[first + begin + number])
+    return used + found
+
+
+@njit(cache=True, nogil=True)
+def _enter(shingles: Any, count: int, limit: Any, table: Any, slots: int, counts: Any, read: Any) -> None:
+    """Enter shingles, which are lost; `read` has room for as many."""
     # Slots are read before any is judged: many of these reads wait for memory, and so they wait together.
     mask = np.uint64(slots - 1)
-    for begin in range(found):
-        words[first + begin] = table[(shingles[begin] * _PRIME >> np.uint64(17)) & mask]
+    for number in range(count):
+        read[number] = table[(shingles[number] * _PRIME >> np.uint64(17)) & mask]
     # Which shingles are known cannot be predicted: the others are listed without a branch for each.
     sampled, others = 0, 0
-    for begin in range(found):
-        shingle = shingles[begin]
+    for number in range(count):
+        shingle = shingles[number]
         is_sampled = (shingle < limit) & (shingle != 0)
         sampled += is_sampled
         shingles[others] = shingle
-        others += is_sampled & (words[first + begin] != shingle)
+        others += is_sampled & (read[number] != shingle)
     new, entries, room = 0, counts[2], _FULL * slots
     for number in range(others):
         shingle = shingles[number]
-        slot = (shingle * _PRIME >> np.uint64(17)) & mask
-        while table[slot] != 0 and table[slot] != shingle:
-            slot = (slot + np.uint64(1)) & mask
-        if table[slot] == 0:
-            new += 1
-            if entries < room:
-                table[slot] = shingle
-                entries += 1
+        slot = _find_slot(table, slots, shingle)
+        is_new = table[slot] == 0
+        new += is_new
+        if entries < room:
+            table[slot] = shingle
+            entries += is_new
     counts[0] += sampled
     counts[1] += new
     counts[2] = entries
-    return mark
+
+
+@njit(cache=True, nogil=True)
+def enter_shingles(shingles: Any, limit: Any, table: Any, counts: Any) -> None:
+    """Count shingles and those that are new, and enter the new ones in a table.
+
+    Parameters: shingles (uint64 array), from `make_shingles`, which are lost; the others as for `observe`.
+    """
+    read = np.empty(len(shingles), np.uint64)
+    _enter(borrow(shingles), len(shingles), limit, borrow(table), len(table), borrow(counts), borrow(read))
+    keep((read,))
+
+
+@njit(cache=True, nogil=True)
+def make_shingles(data: Any, size: int, own_words: Any, shingles: Any) -> Any:
+    """Write the shingles of a text, line by line, but for lines that repeat the URL of their page.
+
+    Parameters: data (uint8 array), the text in UTF-8; size, its length; own_words (uint64 array), hashes of the words
+    of the URL; shingles (uint64 array), receives them, `size // 2 + 2` at most.
+    Returns: how many there are, and a fingerprint of all of them in any order (uint64).
+    """
+    words, edges = np.empty(size // 2 + 2, np.uint64), np.empty(size + 4, np.int64)
+    text = np.empty(size + MARGIN, np.uint8)
+    text[size:] = _BETWEEN
+    # Borrowed, as arrays passed to a function have their references counted, which takes as long as a shingle.
+    _fold(borrow(data), size, borrow(text))
+    found = hash_folded_words(borrow(text), size, _ANY_DIGIT, borrow(edges), borrow(words))
+    count = _make_shingles(borrow(data), size, own_words, borrow(words), borrow(edges), found, borrow(shingles))
+    mark = np.uint64(0)
+    for number in range(count):
+        mark += shingles[number]
+    keep((text, words, edges))
+    return count, mark
+
+
+@njit(cache=True, nogil=True)
+def _make_shingles(data: Any, size: int, own_words: Any, words: Any, edges: Any, found: int, shingles: Any) -> int:
+    used, first, begin = 0, 0, 0
+    while begin <= size and first < found:
+        end = find_byte(data, begin, size, _NEWLINE)
+        last = first
+        while last < found and edges[2 * last] < end:
+            last += 1
+        count, own = last - first, 0
+        for other in own_words:
+            for word in range(first, last):
+                own += words[word] == other
+        if count and not (own and (count <= _ECHO or 2 * own >= count)):
+            used = _append_shingles(words, first, count, shingles, used)
+        first, begin = last, end + 1
+    return used
 
 
 @njit(cache=True, nogil=True)
@@ -185,26 +263,9 @@ def observe(data: Any, own_words: Any, limit: Any, table: Any, counts: Any) -> A
     slots, 0 where free; counts (int64 array of 3), added to: sampled shingles, new ones, entries of the table.
     Returns: a fingerprint of all shingles in any order (uint64).
     """
-    words, shingles = np.empty(len(data) // 2 + 2, np.uint64), np.empty(len(data) // 2 + 2, np.uint64)
-    edges, text = np.empty(len(data) + 4, np.int64), np.empty(len(data) + MARGIN, np.uint8)
-    text[len(data) :] = _BETWEEN
-    # Borrowed, as arrays passed to a function have their references counted, which takes as long as a shingle.
-    _fold(borrow(data), len(data), borrow(text))
-    found = hash_folded_words(borrow(text), len(data), _ANY_DIGIT, borrow(edges), borrow(words))
-    mark = _observe(
-        borrow(data),
-        len(data),
-        own_words,
-        borrow(words),
-        borrow(edges),
-        found,
-        limit,
-        borrow(table),
-        len(table),
-        borrow(counts),
-        borrow(shingles),
-    )
-    keep((text, words, edges, shingles))
+    shingles = np.empty(len(data) // 2 + 2, np.uint64)
+    count, mark = make_shingles(data, len(data), own_words, shingles)
+    enter_shingles(shingles[:count], limit, table, counts)
     return mark
 
 
@@ -216,38 +277,6 @@ def observe_page(url: Any, most: int, data: Any, limit: Any, table: Any, counts:
     Returns: a fingerprint of all shingles in any order (uint64).
     """
     return observe(data, hash_url_words(url, most), limit, table, counts)
-
-
-@njit(cache=True, nogil=True)
-def _observe(
-    data: Any,
-    size: int,
-    own_words: Any,
-    words: Any,
-    edges: Any,
-    found: int,
-    limit: Any,
-    table: Any,
-    slots: int,
-    counts: Any,
-    shingles: Any,
-) -> Any:
-    """Enter line after line, but for those that repeat the URL of their page."""
-    mark = np.uint64(0)
-    first, begin = 0, 0
-    while begin <= size and first < found:
-        end = find_byte(data, begin, size, _NEWLINE)
-        last = first
-        while last < found and edges[2 * last] < end:
-            last += 1
-        count, own = last - first, 0
-        for other in own_words:
-            for word in range(first, last):
-                own += words[word] == other
-        if count and not (own and (count <= _ECHO or 2 * own >= count)):
-            mark += _enter_line(words, first, count, limit, table, slots, counts, shingles)
-        first, begin = last, end + 1
-    return mark
 
 
 @njit(cache=True, nogil=True)

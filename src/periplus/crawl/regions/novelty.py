@@ -5,6 +5,7 @@ all shingles ever seen, whatever the size of the site. Memory is bounded by the 
 """
 
 import re
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
@@ -15,7 +16,7 @@ from periplus.crawl.regions import kernels
 from periplus.records import Page
 from periplus.url import registered_domain
 
-__all__ = ["Novelty", "NoveltyIndex"]
+__all__ = ["MAX_OWN_WORDS", "MAX_TEXT", "Novelty", "NoveltyIndex", "PageShingles"]
 
 _ALL: Final = 2**64 - 1
 _MIN_SLOTS: Final = 256
@@ -24,9 +25,9 @@ _FAIR_SLOTS: Final = 1 << 10
 """Slots of one sketch, of which half are used: at most, and if there are many sites."""
 _MAX_TOTAL: Final = 1 << 21
 """Slots of all sketches: 16 MB. Beyond it, the site that was visited least lately starts anew."""
-_MAX_TEXT: Final = 10_000
+MAX_TEXT: Final = 10_000
 """Bytes of a page's text that are compared."""
-_MAX_OWN_WORDS: Final = 24
+MAX_OWN_WORDS: Final = 24
 _WORD: Final = re.compile(r"[^\W_]+")
 
 
@@ -39,6 +40,15 @@ class Novelty(NamedTuple):
     """Shingles of the page in the sample: if they are few, none of them may be new by chance."""
     mark: int
     """A fingerprint of all shingles in any order."""
+
+
+class PageShingles(NamedTuple):
+    """The shingles of a page, which are made ahead as they depend on the page alone. They are used once."""
+
+    page: Page
+    shingles: npt.NDArray[np.uint64]
+    mark: int
+    """A fingerprint of all of them in any order."""
 
 
 class _SpareTables:
@@ -81,17 +91,21 @@ class _Sketch:
         kernels.list_shingles(self._table, shingles)
         return shingles
 
-    def observe(self, text: bytes, url: str, max_slots: int, spare: _SpareTables) -> Novelty:
-        """Enter the shingles of a text; return how many were new."""
-        share = self.limit / _ALL
-        self._counts[:2] = 0
-        data, limit = np.frombuffer(text, np.uint8), np.uint64(self.limit)
-        if url.isascii() and "%" not in url:
-            own_url = np.frombuffer(url.encode(), np.uint8)
-            mark = kernels.observe_page(own_url, _MAX_OWN_WORDS, data, limit, self._table, self._counts)
+    def observe(self, page: Page, ahead: PageShingles | None, max_slots: int, spare: _SpareTables) -> Novelty:
+        """Enter the shingles of a page, which may have been made ahead; return how many were new."""
+        limit, counts = np.uint64(self.limit), self._counts
+        before = counts.tolist()
+        if ahead is not None:
+            mark = ahead.mark
+            kernels.enter_shingles(ahead.shingles, limit, self._table, counts)
+        elif page.url.isascii() and "%" not in page.url:
+            own_url, data = np.frombuffer(page.url.encode(), np.uint8), np.frombuffer(_text_of(page), np.uint8)
+            mark = int(kernels.observe_page(own_url, MAX_OWN_WORDS, data, limit, self._table, counts))
         else:
-            mark = kernels.observe(data, _own_words(url), limit, self._table, self._counts)
-        sampled, new, entries = self._counts.tolist()
+            data = np.frombuffer(_text_of(page), np.uint8)
+            mark = int(kernels.observe(data, _own_words(page.url), limit, self._table, counts))
+        sampled, new, entries = counts.tolist()
+        novelty = Novelty((new - before[1]) / (self.limit / _ALL), sampled - before[0], mark)
         while entries > self.slots // 2:
             if self.slots < max_slots:
                 self._rehash(_ALL, spare.take(self.slots * 2), spare)
@@ -99,7 +113,7 @@ class _Sketch:
                 self.limit //= 2
                 self._rehash(self.limit, spare.take(self.slots), spare)
             entries = int(self._counts[2])
-        return Novelty(new / share, sampled, int(mark))
+        return novelty
 
     def _rehash(self, limit: int, table: npt.NDArray[np.uint64], spare: _SpareTables) -> None:
         """Enter the shingles below a limit in an empty table, which takes the place of the former one."""
@@ -115,6 +129,12 @@ class NoveltyIndex:
         self._sketches: dict[str, _Sketch] = {}
         self._spare = _SpareTables()
         self._slots = 0
+        self._ahead: dict[int, PageShingles] = {}
+        """Shingles that are made already, by the `id` of their page, which they hold."""
+
+    def expect(self, shingles: Iterable[PageShingles]) -> None:
+        """Set the shingles of pages that are observed soon, in place of those that were expected before."""
+        self._ahead = {id(made.page): made for made in shingles}
 
     def observe(self, host: str, page: Page) -> Novelty:
         """Enter a page; return what is new in it."""
@@ -125,7 +145,7 @@ class NoveltyIndex:
         else:
             self._slots -= sketch.slots
         fair = min(_MAX_SLOTS, max(_FAIR_SLOTS, _MAX_TOTAL // (1 + len(self._sketches))))
-        novelty = sketch.observe(_text_of(page), page.url, fair, self._spare)
+        novelty = sketch.observe(page, self._ahead.pop(id(page), None), fair, self._spare)
         self._sketches[domain] = sketch
         self._slots += sketch.slots
         while self._slots > _MAX_TOTAL and len(self._sketches) > 1:
@@ -157,13 +177,13 @@ class NoveltyIndex:
 def _text_of(page: Page) -> bytes:
     """Return title and main content, or the whole text of a page without one."""
     text, spans = page.text, page.main
-    parts, left = [page.title], _MAX_TEXT
+    parts, left = [page.title], MAX_TEXT
     for begin, end in zip(spans[::2], spans[1::2], strict=False) if spans else ((0, len(text)),):
         parts.append(text[begin : min(end, begin + left)])
         left -= len(parts[-1]) + 1
         if left <= 0:
             break
-    return "\n".join(parts).encode("utf-8", "replace")[:_MAX_TEXT]
+    return "\n".join(parts).encode("utf-8", "replace")[:MAX_TEXT]
 
 
 def _own_words(url: str) -> npt.NDArray[np.uint64]:
@@ -171,6 +191,6 @@ def _own_words(url: str) -> npt.NDArray[np.uint64]:
     text = unquote(url)
     found = _WORD.findall(text.lower()) if text.isascii() else [word.lower() for word in _WORD.findall(text)]
     words = dict.fromkeys(found)
-    encoded = " ".join(list(words)[:_MAX_OWN_WORDS]).encode("utf-8", "replace")
-    hashes: npt.NDArray[np.uint64] = kernels.hash_words(np.frombuffer(encoded, np.uint8), _MAX_OWN_WORDS)
+    encoded = " ".join(list(words)[:MAX_OWN_WORDS]).encode("utf-8", "replace")
+    hashes: npt.NDArray[np.uint64] = kernels.hash_words(np.frombuffer(encoded, np.uint8), MAX_OWN_WORDS)
     return hashes

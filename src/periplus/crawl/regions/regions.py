@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 import msgspec
 import numpy as np
 
-from periplus.crawl.regions.novelty import NoveltyIndex
+from periplus.crawl.regions.novelty import NoveltyIndex, PageShingles
 from periplus.crawl.regions.region_records import BARREN_RATIO, News, Region, RegionsState
 from periplus.crawl.regions.title_names import TitleNames
 from periplus.crawl.regions.url_templates import UrlTemplates
@@ -187,6 +187,10 @@ class RegionTable:
             region.held, region.example = region.held + 1, url
             region.reason = reasons.get(key) or region.reason or default
         self.refresh()
+
+    def expect(self, shingles: Iterable[PageShingles]) -> None:
+        """Set the shingles of pages that are learned soon, in place of those that were expected before."""
+        self._novelty.expect(shingles)
 
     def learn(self, record: FetchRecord, address: Address) -> News:
         """Learn from the record of a page; return what it has that is new. Seeds count as new."""
