@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from periplus.parse.html.flat_page import FlatPage, RowKind, parse_flat_page
 from periplus.parse.html.main_content import TAG_TABLES, find_main_blocks, scan_html_blocks
-from periplus.parse.html.page_strings import gather_strings
+from periplus.parse.html.page_strings import PageStrings, gather_strings, scan_with_strings
 
 _PIECES = st.sampled_from(
     [
@@ -88,6 +88,21 @@ def test_arrays_of_other_pages_change_nothing(pages: list[list[str]]) -> None:
     assert texts == expected
 
 
+def _plain(strings: PageStrings) -> list[object]:
+    values = [getattr(strings, name) for name in PageStrings.__struct_fields__]
+    return [value.tolist() if isinstance(value, np.ndarray) else value for value in values]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(_PIECES, max_size=60), st.sampled_from(["", "<b>" * 40 + "x" * 300, "<iframe>wall"]))
+def test_one_call_reads_what_several_read(pieces: list[str], before: str) -> None:
+    data = (before + "".join(pieces)).encode()
+    flat, scanned = scan_with_strings(data, 512, 20), parse_flat_page(data)
+    assert flat.strings is not None
+    assert _plain(flat.strings) == _plain(gather_strings(scanned, 20))
+    assert (flat.text, flat.hints) == (scanned.text, scanned.hints)
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.lists(_PIECES, max_size=60), st.integers(0, 400))
 def test_main_spans_are_those_of_the_chosen_blocks(pieces: list[str], length: int) -> None:
@@ -108,8 +123,8 @@ def test_main_spans_are_those_of_the_chosen_blocks(pieces: list[str], length: in
             joined[-1] = max(joined[-1], last)
         else:
             joined += (first, last)
-    spans, parts = flat.find_main_spans(TAG_TABLES, length)
-    assert (spans.tolist(), parts.tolist()) == (joined, wanted)
+    assert flat.find_main_spans(TAG_TABLES, length, 1_000) == (joined, wanted)
+    assert flat.find_main_spans(TAG_TABLES, length, 2) == (joined, wanted[:4])
 
 
 @settings(max_examples=100, deadline=None)

@@ -13,7 +13,7 @@ from periplus.parse.html.kernels.markup_hints import (
     find_hints,
     find_text_hints,
 )
-from periplus.parse.html.kernels.word_survey import hash_words, may_be_stuffed, survey_words
+from periplus.parse.html.kernels.word_survey import hash_words, may_be_stuffed, survey_text, survey_words
 from periplus.parse.keyword_stuffing import LIMITS, find_keyword_stuffing
 from periplus.parse.page_flags import _PAYWALL_HINTS, _PAYWALL_PHRASES
 
@@ -27,6 +27,12 @@ def test_a_survey_counts_what_a_counter_counts(words: list[bytes], listed: list[
     expected = (len(words), most, not set(listed).isdisjoint(words))
     assert survey_words(gap.join(words), hash_words(listed), 4) == expected
     assert survey_words(gap + gap.join(words) + gap, hash_words(listed), 4) == expected
+
+
+@given(st.lists(st.sampled_from([b"tide", b"harbours", b"GET", b"subscribe", b"xxx"]), max_size=40), st.integers(0, 90))
+def test_a_survey_of_a_text_is_one_of_its_beginning_and_of_its_hints(words: list[bytes], most: int):
+    text, listed = b" ".join(words), hash_words([b"xxx"])
+    assert survey_text(text, most, listed, 4) == (find_text_hints(text), *survey_words(text[:most], listed, 4))
 
 
 def test_words_of_ascii_are_the_same_in_any_case_and_end_at_marks():

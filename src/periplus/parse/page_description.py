@@ -49,9 +49,8 @@ def main_text(page: Page) -> str:
 def find_main_spans(text: str, flat: FlatPage) -> tuple[tuple[int, ...], str]:
     """Return begin and end in the text of each part of the main content of a scanned page, and a preview of it."""
     if not flat.is_reordered:
-        spans, pieces = flat.find_main_spans(TAG_TABLES, len(text))
-        first = pieces[: 2 * _MAX_PREVIEW].tolist()
-        return tuple(spans.tolist()), _preview(text, zip(first[::2], first[1::2], strict=True))
+        spans, first = flat.find_main_spans(TAG_TABLES, len(text), _MAX_PREVIEW)
+        return tuple(spans), _preview(text, zip(first[::2], first[1::2], strict=True))
     blocks = scan_html_blocks(flat.data)
     chosen = np.flatnonzero(find_main_blocks(blocks))
     begin, end = flat.text_spans(blocks.begin[chosen], blocks.end[chosen])

@@ -4,12 +4,16 @@ import re
 from functools import cache
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
 from periplus.parse.html.flat_page import FlatPage, RowKind
-from periplus.parse.html.kernels.markup_hints import SUBSCRIPTIONS, WALLS
-from periplus.parse.html.kernels.word_survey import hash_words, may_be_stuffed, survey_words
+from periplus.parse.html.kernels.markup_hints import SUBSCRIPTIONS, WALLS, find_text_hints
+from periplus.parse.html.kernels.word_survey import (
+    ListedWords,
+    TextSurvey,
+    hash_words,
+    may_be_stuffed,
+    survey_text,
+    survey_words,
+)
 from periplus.parse.keyword_stuffing import LIMITS, LONG_WORD, MIN_FREQUENT, MIN_WORDS, find_keyword_stuffing
 from periplus.parse.lazy_property import lazy_property
 from periplus.parse.link_survey import count_origins
@@ -102,9 +106,13 @@ class FlagCollector:
 class MarkupEvidence:
     """What the flags of an HTML page depend on beyond its text."""
 
-    def __init__(self, flat: FlatPage, is_free: bool, text_hints: int) -> None:
+    def __init__(self, flat: FlatPage, is_free: bool, text: str) -> None:
+        """Look at a page and its `text`."""
         self.flat = flat
-        self.text_hints = text_hints
+        encoded = flat.encode_text(text)
+        self.survey = survey_text(encoded, _MAX_TEXT, _adult_words(), LONG_WORD) if text.isascii() else None
+        """What the text is, if it is in ASCII."""
+        self.text_hints = find_text_hints(encoded) if self.survey is None else self.survey.hints
         """What `find_text_hints` has found in the text."""
         self.is_free = is_free
         """False if the page states that access must be paid for."""
@@ -122,23 +130,28 @@ def find_flags(
 ) -> FlagCollector:
     """Return the flags of a page, by its text and links and, for HTML, by its markup."""
     collector = FlagCollector()
-    words = _Words(text[:_MAX_TEXT])
+    words = _Words(text[:_MAX_TEXT], evidence.survey if evidence else None)
     meta = evidence.meta if evidence else {}
     _check_adult(title, words, meta.get("rating", "").strip().lower(), collector)
     _check_stuffing(words, meta.get("keywords", ""), collector)
-    _check_link_farm(text, links, own_domain, collector, evidence)
+    if len(links) >= _MIN_FARM_DOMAINS:
+        _check_link_farm(text, links, own_domain, collector, evidence)
     if evidence:
-        _check_hidden_text(text, evidence.flat, collector)
+        if evidence.flat.has(RowKind.STYLE):
+            _check_hidden_text(text, evidence.flat, collector)
         _check_paywall(text, evidence, collector)
-        _check_scripts(text, evidence.flat.data, collector)
+        if len(text) < _MIN_TEXT:
+            _check_scripts(text, evidence.flat.data, collector)
     return collector
 
 
 class _Words:
     """The words of a text, which are told apart only if a look at all of them shows that they matter."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, survey: TextSurvey | None = None) -> None:
+        """Look at a text, of which the survey may be known."""
         self._text = text
+        self._known = survey
 
     @lazy_property
     def lowered(self) -> str:
@@ -162,7 +175,9 @@ class _Words:
 
     @lazy_property
     def _survey(self) -> tuple[int, int, bool]:
-        return survey_words(self.raw, _adult_hashes(), LONG_WORD)
+        if self._known is not None:
+            return self._known[1:]
+        return survey_words(self.raw, _adult_words(), LONG_WORD)
 
     def may_be_stuffed(self) -> bool:
         """Return whether there are enough words, and one of them is frequent."""
@@ -177,7 +192,7 @@ class _Words:
 
 
 @cache
-def _adult_hashes() -> npt.NDArray[np.uint64]:
+def _adult_words() -> ListedWords:
     return hash_words(sorted(_ADULT_WORDS))
 
 
@@ -204,8 +219,6 @@ def _check_stuffing(words: _Words, keywords: str, collector: FlagCollector) -> N
 def _check_link_farm(
     text: str, links: tuple[Link, ...], own_domain: str, collector: FlagCollector, evidence: MarkupEvidence | None
 ) -> None:
-    if len(links) < _MIN_FARM_DOMAINS:
-        return
     # Most pages have other text, or link to a few hosts; to see that takes no more than the beginnings of their links.
     most_linked = evidence.most_linked if evidence else None
     if most_linked is not None and most_linked <= _MIN_FARM_SHARE * len(text):
@@ -259,8 +272,6 @@ def _check_paywall(text: str, evidence: MarkupEvidence, collector: FlagCollector
 
 
 def _check_scripts(text: str, markup: bytes, collector: FlagCollector) -> None:
-    if len(text) >= _MIN_TEXT:
-        return
     lowered = markup[:_MAX_MARKUP].decode("utf-8", "ignore").lower()
     scripts = lowered.count("<script")
     if scripts and (

@@ -22,6 +22,7 @@ _JSON_DATE: Final = re.compile(r'"datePublished"\s*:\s*"([^"]{8,40})"')
 _CANONICAL: Final = re.compile(
     r"<([^<>]{1,2000})>\s{0,4};[^,<>]{0,200}\brel\s{0,2}=\s{0,2}\"?canonical\b", re.IGNORECASE
 )
+_HEADERS: Final = frozenset({"x-robots-tag", "link", "content-language"})
 _MAX_DESCRIPTION: Final = 500
 _MAX_FEEDS: Final = 16
 _MAX_ALTERNATES: Final = 64
@@ -41,11 +42,15 @@ class PageHead:
         self.feeds: dict[str, None] = {}
         self.alternates: list[str] = []
         """Versions of the page for other languages or screens, and its neighbours in a series."""
-        self.language = language_code(result.header("content-language"))
+        self.language = ""
         self.robots = RobotsDirectives(robot)
         for name, value in result.headers:
+            if name not in _HEADERS:
+                continue
             if name == "x-robots-tag":
                 self.robots.apply(value)
+            elif name == "content-language":
+                self.language = language_code(result.header(name))
             elif name == "link" and (match := _CANONICAL.search(value[:4_096])):
                 self.canonical = resolve_url(match[1].strip(), base)
 

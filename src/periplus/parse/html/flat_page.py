@@ -7,10 +7,19 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from periplus.accel.pointers import PinnedArrays
 from periplus.parse.html.kernels.main_spans import find_main_spans
 from periplus.parse.html.kernels.markup_hints import find_hints
-from periplus.parse.html.kernels.text_blocks import TagTables
-from periplus.parse.html.scan_arrays import ScanArrays, borrow_arrays, bytes_of_length, return_arrays
+from periplus.parse.html.kernels.page_reader import read_page
+from periplus.parse.html.kernels.tag_tables import TagTables
+from periplus.parse.html.scan_arrays import (
+    MARGIN,
+    ScanArrays,
+    bytes_of_length,
+    numbers_of_length,
+    prepare_arrays,
+    return_arrays,
+)
 from periplus.parse.kernels import html as kernel
 from periplus.parse.kernels import html_columns, html_extras, html_links, html_rows, html_state, html_tables
 from periplus.parse.kernels.html_state import ROW_BEGIN, ROW_END, ROW_NUMBER, ROW_TABLE, ROW_WIDTH, VALUE_1
@@ -20,19 +29,16 @@ from periplus.parse.text_cleanup import one_line_each
 if TYPE_CHECKING:
     from periplus.parse.html.page_strings import PageStrings
 
-__all__ = ["FlatPage", "Row", "RowKind", "Table", "parse_flat_page"]
+__all__ = ["FlatPage", "Row", "RowKind", "Table", "parse_flat_page", "read_flat_page"]
 
 _MAX_ROWS: Final = 65_536
 _MAX_METADATA: Final = 1_000
-_MAX_TRACES: Final = 262_144
 _MAX_SCRIPTS: Final = 8
 _MAX_IMAGES: Final = 2_000
 _MAX_IMAGE_TEXT: Final = 300
 _SPACE: Final = 32
 _UNLIMITED: Final = 1 << 40
 _MAX_TEXT: Final = 4_096
-_MARGIN: Final = 64
-"""Bytes that are written behind the output, at most."""
 _VALUE_1: Final = int(VALUE_1)
 
 Table = npt.NDArray[np.int64]
@@ -98,7 +104,7 @@ class FlatPage:
         self._state, self._out = arrays.state, arrays.out
         state = arrays.state
         self._table = state[ROW_TABLE : ROW_TABLE + ROW_WIDTH * rows].reshape(-1, ROW_WIDTH)
-        self._kind_bytes = arrays.pieces[:rows].tobytes()
+        self._kind_bytes = arrays.kinds[:rows].tobytes()
         """The kind of each row: Python counts bytes, and finds one, faster than NumPy does in so few rows."""
         self.strings: PageStrings | None = None
         """What was gathered of it at once."""
@@ -145,15 +151,16 @@ class FlatPage:
         """Whether the text is not in the order of the markup."""
         return bool(self._state[html_state.IS_FOSTERED] and self._state[html_state.TEXT_END])
 
-    def find_main_spans(self, tables: TagTables, length: int) -> tuple[Table, Table]:
-        """Return begins and ends of the main content in `text`, and of its blocks that are no headings.
+    def find_main_spans(self, tables: PinnedArrays[TagTables], length: int, most: int) -> tuple[list[int], list[int]]:
+        """Return begins and ends of the main content in `text`, and of its first blocks that are no headings.
 
-        Only for a page that is not reordered; `length` is how much of the text is kept.
+        Only for a page that is not reordered; `length` is how much of the text is kept, `most` how many blocks.
         """
         text = self._out[: int(self._state[html_state.TEXT_END])]
         data = np.frombuffer(self.data, np.uint8)
-        spans, pieces = find_main_spans(data, tables, self._state, text, length)
-        return spans, pieces
+        found, parts = find_main_spans(data, tables.addresses, self._state, text, length, most)
+        numbers: list[int] = found.tolist()
+        return numbers[:parts], numbers[parts:]
 
     def text_spans(self, begin: Table, end: Table) -> tuple[Table, Table]:
         """Return begins and ends in `text` of blocks, given as offsets in the page next to tags that separate them."""
@@ -194,8 +201,12 @@ class FlatPage:
     @lazy_property
     def scripts(self) -> list[bytes]:
         """The first scripts of JSON-LD."""
-        rows = self.rows(RowKind.JSON_LD, _MAX_SCRIPTS)
+        rows = self.rows(RowKind.JSON_LD, _MAX_SCRIPTS) if RowKind.JSON_LD in self._kind_bytes else ()
         return [self.data[row[ROW_BEGIN] : row[ROW_END]] for row in rows]
+
+    def has(self, kind: int) -> bool:
+        """Return whether there is a row of one kind."""
+        return kind in self._kind_bytes
 
     def count(self, kind: int) -> int:
         """Return the number of rows of one kind."""
@@ -245,7 +256,7 @@ class FlatPage:
         used, room = 0, 2 * int(self._state[html_state.TEXT_END]) + values + 4 * len(self._kind_bytes)
         while used == 0 or used > room:
             room = max(room, used)
-            pieces = self._arrays.pieces = bytes_of_length(self._arrays.pieces, room + _MARGIN)
+            pieces = self._arrays.pieces = bytes_of_length(self._arrays.pieces, room + MARGIN)
             slots = np.zeros(1 << (2 * links).bit_length(), np.int64)
             used = html_columns.gather_page(
                 self._state, spec, max_links, max_text, self._out, slots, chosen, pieces, found
@@ -321,14 +332,14 @@ class FlatPage:
         state = self._state
         count, used = -1, self._estimate_size(column) + columns * rows
         while count < 0:
-            pieces = np.empty(used + _MARGIN, np.uint8)
+            pieces = np.empty(used + MARGIN, np.uint8)
             count, used = html_columns.gather_values(state, kind, column, columns, limit, max_bytes, self._out, pieces)
         return str(pieces[:used].data, "utf-8", "replace").split("\0") if count else []
 
     def _gather_rows(self, rows: Table, column: int, columns: int, max_bytes: int) -> list[str]:
         count, used = -1, self._estimate_size(column) + columns * len(rows)
         while count < 0:
-            pieces = np.empty(used + _MARGIN, np.uint8)
+            pieces = np.empty(used + MARGIN, np.uint8)
             count, used = html_columns.gather_rows(self._state, rows, column, columns, max_bytes, self._out, pieces)
         return str(pieces[:used].data, "utf-8", "replace").split("\0") if count else []
 
@@ -348,22 +359,29 @@ _tables: Final = cache(html_tables.build_tables)
 
 def parse_flat_page(data: bytes, max_depth: int = 512, visible: str = "") -> FlatPage:
     """Return the scan of a page in UTF-8; the text of the elements named in `visible` is kept, not hidden."""
-    size = len(data)
-    # A zero byte may become three bytes; references grow by a fifth at most.
-    text_size = (3 * size if 0 in data else size + size // 4) + _MARGIN
-    # No value is stored more than twice.
-    values_limit = text_size + 3 * max(2 * size, text_size) + _MARGIN
-    arrays = borrow_arrays()
-    arrays.out = bytes_of_length(arrays.out, values_limit + _MARGIN)
-    max_rows, max_traces = min(_MAX_ROWS, size // 3 + 8), min(_MAX_TRACES, size // 3 + 8)
-    arrays.pieces = bytes_of_length(arrays.pieces, max_rows)
-    size = html_state.state_size(max_rows, max_traces)
-    if len(arrays.state) < size:
-        arrays.state = np.empty(size, np.int64)
+    arrays, limits = prepare_arrays(data)
     rows = kernel.scan_page(
-        np.frombuffer(data, np.uint8),
-        _tables(visible),
-        *(arrays.state, arrays.out, arrays.pieces),
-        *(max_depth, max_rows, text_size, values_limit, max_traces),
+        *(np.frombuffer(data, np.uint8), _tables(visible)),
+        *(arrays.state, arrays.out, arrays.kinds, max_depth, *limits),
     )
     return FlatPage(data, arrays, rows)
+
+
+def read_flat_page(
+    data: bytes, max_depth: int, spec: Table, counts: int, max_links: int, max_text: int
+) -> tuple[FlatPage, list[str], list[int], Table]:
+    """Return the scan of a page in UTF-8, and what its `gather_page` returns; the last of it ends with the scan."""
+    arrays, limits = prepare_arrays(data)
+    pieces = arrays.pieces = bytes_of_length(arrays.pieces, len(data) + MARGIN)
+    numbers = arrays.numbers = numbers_of_length(arrays.numbers, limits[0] + counts)
+    rows, used, hints = read_page(
+        *(np.frombuffer(data, np.uint8), _tables(""), spec),
+        *(arrays.state, arrays.out, arrays.kinds, pieces, numbers, max_depth, *limits, max_links, max_text),
+    )
+    flat = FlatPage(data, arrays, rows)
+    flat.hints = hints
+    if used > len(pieces) - MARGIN:
+        return flat, *flat.gather_page(spec, counts, max_links, max_text)
+    counted: list[int] = numbers[:counts].tolist()
+    strings = str(pieces[:used].data, "utf-8", "replace").split("\0")
+    return flat, strings, counted, numbers[counts : counts + counted[-4]]

@@ -5,10 +5,10 @@ from typing import Final
 
 from periplus.parse.charset.decoding import decode_to_utf8
 from periplus.parse.formats.service_description import service_kind
-from periplus.parse.html.flat_page import FlatPage, RowKind, parse_flat_page
+from periplus.parse.html.flat_page import FlatPage, RowKind
 from periplus.parse.html.frames import extract_frames
-from periplus.parse.html.kernels.markup_hints import FRAMES, find_text_hints
-from periplus.parse.html.page_strings import PageStrings, gather_strings
+from periplus.parse.html.kernels.markup_hints import FRAMES
+from periplus.parse.html.page_strings import PageStrings, scan_with_strings
 from periplus.parse.html.structured_data import StructuredData, extract_structured_data
 from periplus.parse.link_collector import LinkCollector, collect_clean
 from periplus.parse.page_description import date_in_url, find_main_spans
@@ -104,8 +104,9 @@ class HtmlScan:
 def _scan_markup(scan: HtmlScan) -> None:
     result, settings = scan.result, scan.settings
     data, scan.charset = decode_to_utf8(result.body[:_MAX_BYTES], result.header("content-type"))
-    flat = scan.flat = parse_flat_page(data, settings.max_depth)
-    flat.strings = scan.strings = gather_strings(flat, 4 * settings.all_links)
+    flat = scan.flat = scan_with_strings(data, settings.max_depth, 4 * settings.all_links)
+    assert flat.strings is not None
+    scan.strings = flat.strings
     scan.text = flat.text[: settings.max_text].rstrip()
 
 
@@ -136,11 +137,10 @@ def _extract_data(scan: HtmlScan) -> None:
 
 def _judge_page(scan: HtmlScan) -> None:
     scan.data.add_linked_media(scan.links)
-    hints = find_text_hints(scan.flat.encode_text(scan.text))
-    evidence = MarkupEvidence(scan.flat, scan.data.is_free, hints)
+    evidence = MarkupEvidence(scan.flat, scan.data.is_free, scan.text)
     domain = scan.result.request.address.domain
     scan.collector = find_flags(scan.title, scan.text, scan.links, domain, evidence)
-    scan.service = service_kind(scan.title, scan.text, scan.links, hints)
+    scan.service = service_kind(scan.title, scan.text, scan.links, evidence.text_hints)
 
 
 def _finish(scan: HtmlScan) -> None:

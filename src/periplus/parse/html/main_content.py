@@ -5,9 +5,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from periplus.accel.pointers import PinnedArrays, pin
 from periplus.parse.html.kernels import tag_names
 from periplus.parse.html.kernels import text_blocks as kernel
 from periplus.parse.html.kernels.main_blocks import choose_main_blocks
+from periplus.parse.html.kernels.tag_tables import SLOT_BITS, TagTables
 
 __all__ = ["TAG_TABLES", "find_main_blocks", "scan_html_blocks"]
 
@@ -61,7 +63,7 @@ def _pack(name: str) -> int:
     return int.from_bytes(bytes(byte | 32 for byte in name[:8].encode()), "big")
 
 
-def _build_tag_tables() -> kernel.TagTables:
+def _build_tag_tables() -> PinnedArrays[TagTables]:
     entries = sorted((_pack(tag), *effect) for effect, tags in _TAGS.items() for tag in tags.split())
     words = [(word, tag_names.NAMED, tag_names.ANY_WORD) for word in _BOILERPLATE.split()]
     words += [(word, tag_names.AMBIGUOUS, tag_names.ANY_WORD) for word in _AMBIGUOUS.split()]
@@ -74,7 +76,7 @@ def _build_tag_tables() -> kernel.TagTables:
     np.cumsum([len(word) for word, _, _ in words], out=starts[1:])
     tags = np.array([entry[0] for entry in entries], np.uint64)
     slots, multiplier = _assign_slots(tags)
-    return kernel.TagTables(
+    tables = TagTables(
         tags,
         np.array([entry[1] for entry in entries], np.int32),
         np.array([entry[2] for entry in entries], np.int32),
@@ -86,17 +88,18 @@ def _build_tag_tables() -> kernel.TagTables:
         slots,
         multiplier,
     )
+    return pin(tables)
 
 
 def _assign_slots(tags: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.int16], np.uint64]:
     """Return a hash table of tags, and the first multiplier with which no two of them share a slot."""
     multiplier = 0x9E3779B97F4A7C15
     while True:
-        assigned = [((int(tag) * multiplier) & _ALL_BITS) >> (64 - kernel.SLOT_BITS) for tag in tags]
+        assigned = [((int(tag) * multiplier) & _ALL_BITS) >> (64 - SLOT_BITS) for tag in tags]
         if len(set(assigned)) == len(assigned):
             break
         multiplier = (multiplier * 0x5851F42D4C957F2D + 0x14057B7EF767814F) & _ALL_BITS | 1
-    slots = np.full(1 << kernel.SLOT_BITS, -1, np.int16)
+    slots = np.full(1 << SLOT_BITS, -1, np.int16)
     slots[assigned] = np.arange(len(tags))
     return slots, np.uint64(multiplier)
 

@@ -28,9 +28,11 @@ def extract_media(flat: FlatPage, handler: MediaHandler, add_images: ImagesHandl
 
     If there are only images with texts, `add_images` is called once, with all of them.
     """
-    if not (flat.count(RowKind.MEDIA) or flat.count(RowKind.FIGURE)) and flat.count(RowKind.IMAGE) <= _MAX_ROWS:
+    if not (flat.has(RowKind.MEDIA) or flat.has(RowKind.FIGURE)):
+        if not flat.has(RowKind.IMAGE):
+            return
         sources, texts, _ = flat.images
-        if all(texts):  # Then nothing around the images matters.
+        if all(texts) and flat.count(RowKind.IMAGE) <= _MAX_ROWS:  # Then nothing around the images matters.
             add_images(sources, texts)
             return
     rows = flat.numbered_rows((RowKind.IMAGE, RowKind.MEDIA, RowKind.FIGURE), _MAX_ROWS)

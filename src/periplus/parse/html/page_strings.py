@@ -6,11 +6,11 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from periplus.parse.html.flat_page import FlatPage, RowKind, Table
+from periplus.parse.html.flat_page import FlatPage, RowKind, Table, read_flat_page
 from periplus.parse.kernels.html_columns import SPEC_WIDTH
 from periplus.parse.kernels.html_state import ROW_BEGIN, VALUE_1
 
-__all__ = ["PageStrings", "gather_strings"]
+__all__ = ["PageStrings", "gather_strings", "scan_with_strings"]
 
 _MAX_METADATA: Final = 1_000
 _MAX_HEADINGS: Final = 1_024
@@ -71,7 +71,17 @@ class PageStrings(msgspec.Struct, gc=False):
 
 def gather_strings(flat: FlatPage, max_links: int) -> PageStrings:
     """Return the strings of a page, with those of the first `max_links` links."""
-    pieces, counts, rows = flat.gather_page(_SPEC, _KINDS + 4, max_links, _MAX_LINK_TEXT_BYTES)
+    return _strings_of(*flat.gather_page(_SPEC, _KINDS + 4, max_links, _MAX_LINK_TEXT_BYTES))
+
+
+def scan_with_strings(data: bytes, max_depth: int, max_links: int) -> FlatPage:
+    """Return the scan of a page in UTF-8 with its strings, which are those of `gather_strings`."""
+    flat, pieces, counts, rows = read_flat_page(data, max_depth, _SPEC, _KINDS + 4, max_links, _MAX_LINK_TEXT_BYTES)
+    flat.strings = _strings_of(pieces, counts, rows)
+    return flat
+
+
+def _strings_of(pieces: list[str], counts: list[int], rows: Table) -> PageStrings:
     links, bits, all_bits, bare = counts[_KINDS:]
     ends = (0, *accumulate((*counts[:_KINDS], links, links, 2 * bare)))
     parts = [pieces[begin:end] for begin, end in pairwise(ends)]

@@ -4,7 +4,7 @@ All of it is in the rows that the kernel leaves; only a few tables are read as m
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -13,6 +13,7 @@ from periplus.parse.formats.feed_page import strip_markup
 from periplus.parse.html.flat_page import FlatPage, RowKind
 from periplus.parse.html.media_extraction import extract_media
 from periplus.parse.kernels.html_state import ROW_NUMBER
+from periplus.parse.lazy_property import lazy_property
 from periplus.parse.link_collector import make_resolver, resolve_all
 from periplus.parse.media_links import linked_media
 from periplus.parse.text_cleanup import one_line, parse_iso_date
@@ -64,6 +65,8 @@ _ENTITIES: Final = (
 )
 _PLACES: Final = {key: place for place, key in enumerate(_PROPERTIES)}
 _ENTITY_SET: Final = frozenset(_ENTITIES)
+_CLEAN_KEYS: Final = frozenset((*(key.lstrip("@") for key in _PROPERTIES), *_ENTITIES))
+"""Names of facts that are in one line, and not too long."""
 _SIMPLE: Final = (str, int, float)
 _FEW: Final = 60
 """Properties of a node that are looked up in the list; of more, the list is looked up in the node."""
@@ -76,6 +79,7 @@ _MAX_PROPERTIES: Final = 500
 _MAX_FACTS: Final = 60
 _MAX_MEDIA: Final = 100
 _MAX_FACT: Final = 300
+_MAX_KEY: Final = 60
 _MAX_SCRIPT: Final = 200_000
 _MAX_TABLE: Final = 100_000
 
@@ -90,13 +94,17 @@ class StructuredData:
         """False if the page states that access must be paid for."""
         self.facts: dict[tuple[str, str], None] = {}
         self.media: dict[str, Media] = {}
-        self._base, self._resolve = base, make_resolver(base)
+        self._base = base
+
+    @lazy_property
+    def _resolve(self) -> Callable[[str], str]:
+        return make_resolver(self._base)
 
     def add_fact(self, key: str, value: str) -> None:
         """Add a fact, unless there are enough."""
         value = one_line(value, _MAX_FACT)
         if value and len(self.facts) < _MAX_FACTS:
-            self.facts[(one_line(key, 60), value)] = None
+            self.facts[(key if key in _CLEAN_KEYS else one_line(key, _MAX_KEY), value)] = None
 
     def add_media(self, reference: str, kind: str, text: str) -> None:
         """Add an image, audio, video or text track; of several texts the longest is kept."""
@@ -132,8 +140,10 @@ def extract_structured_data(flat: FlatPage, base: str) -> StructuredData:
     _read_meta(flat, data)
     for script in flat.scripts:
         _read_json_ld(script[:_MAX_SCRIPT], data)
-    _read_tables(flat, data)
-    _read_microdata(flat, data)
+    if flat.has(RowKind.TABLE):
+        _read_tables(flat, data)
+    if flat.has(RowKind.PROPERTY):
+        _read_microdata(flat, data)
     data.author = data.author or _linked_author(flat)
     extract_media(flat, data.add_media, data.add_images)
     return data
@@ -166,8 +176,6 @@ def _linked_author(flat: FlatPage) -> str:
 def _read_tables(flat: FlatPage, data: StructuredData) -> None:
     """Read tables whose class is infobox or the like."""
     classes = flat.values(RowKind.TABLE, 0, _MAX_TABLES) if flat.strings is None else flat.strings.tables
-    if not classes:
-        return
     offsets = flat.numbers(RowKind.TABLE, _MAX_TABLES)
     boxes = [offset for offset, name in zip(offsets, classes, strict=True) if _INFOBOX.search(name)]
     for begin in boxes[:_MAX_INFOBOXES]:

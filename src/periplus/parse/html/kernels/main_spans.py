@@ -6,7 +6,8 @@ import numpy as np
 
 from periplus.accel import njit
 from periplus.parse.html.kernels.main_blocks import choose_main_blocks
-from periplus.parse.html.kernels.text_blocks import HEADING, SLOT_BITS, TagTables, count_marks, scan_rows
+from periplus.parse.html.kernels.tag_tables import minimal_tables
+from periplus.parse.html.kernels.text_blocks import HEADING, count_marks, scan_rows
 from periplus.parse.kernels.html_state import MAX_TRACES, TEXT_END, TRACE_COUNT, TRACE_TABLE, make_state
 
 __all__ = ["find_main_spans"]
@@ -49,14 +50,14 @@ def _move(text: Any, position: int, characters: int, target: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def find_main_spans(data: Any, tables: Any, state: Any, text: Any, length: int) -> Any:
+def find_main_spans(data: Any, tables: Any, state: Any, text: Any, length: int, most: int) -> Any:
     """Find the main content of a page whose text is in the order of its markup.
 
-    Parameters: data (uint8 array), the page in UTF-8; tables, the `TagTables` of the scan for blocks; state, that of
-    the scan for text, laid out as in `html_state`; text (uint8 array), the text that it left; length, how many
-    characters of it are kept.
-    Returns: begins and ends of the parts in characters, neighbours joined (int64 array), and those of the blocks that
-    are not headings (int64 array).
+    Parameters: data (uint8 array), the page in UTF-8; tables (int64 array), addresses of the `TagTables` of the scan
+    for blocks; state, that of the scan for text, laid out as in `html_state`; text (uint8 array), the text that it
+    left; length, how many characters of it are kept; most, blocks of which begin and end are returned.
+    Returns: begins and ends of the parts in characters, neighbours joined, and behind them those of the first blocks
+    that are not headings (int64 array), and how many numbers the parts are.
     """
     rows, parent = scan_rows(data, tables, min(_MAX_BLOCKS, count_marks(data) + 1))
     columns = np.empty((5, len(rows)), np.int32)
@@ -71,7 +72,7 @@ def find_main_spans(data: Any, tables: Any, state: Any, text: Any, length: int) 
     is_ascii = top < 128
     first, count = state[TRACE_TABLE], state[TRACE_COUNT]
     is_cut = count == state[MAX_TRACES] and count > 0
-    spans, pieces = np.empty(2 * len(rows), np.int64), np.empty(2 * len(rows), np.int64)
+    spans, pieces = np.empty(4 * len(rows), np.int64), np.empty(2 * len(rows), np.int64)
     used, shown = 0, 0
     begin_at, begin_characters, end_at, end_characters = 0, 0, 0, 0
     for number in range(len(rows)):
@@ -99,16 +100,13 @@ def find_main_spans(data: Any, tables: Any, state: Any, text: Any, length: int) 
         else:
             spans[used], spans[used + 1] = begin, end
             used += 2
-    return spans[:used], pieces[:shown]
+    shown = min(shown, 2 * most)
+    for number in range(shown):
+        spans[used + number] = pieces[number]
+    return spans[: used + shown], used
 
 
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
-    number, word, flag = np.zeros(1, np.int32), np.frombuffer(b"a", np.uint8), np.zeros(1, np.uint8)
-    slots = np.zeros(1 << SLOT_BITS, np.int16)
-    starts, first_words = np.zeros(2, np.int32), np.zeros(257, np.int32)
-    tags = np.zeros(1, np.uint64)
-    tables = TagTables(tags, number, number, word, starts, number, flag, first_words, slots, np.uint64(1))
-    find_main_spans(
-        np.frombuffer(b"<p>a</p>", np.uint8), tables, make_state(8, 8, 64, 128, 8), np.zeros(1, np.uint8), 1
-    )
+    data, state = np.frombuffer(b"<p>a</p>", np.uint8), make_state(8, 8, 64, 128, 8)
+    find_main_spans(data, minimal_tables().addresses, state, np.zeros(1, np.uint8), 1, 1)

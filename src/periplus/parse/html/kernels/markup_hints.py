@@ -7,7 +7,16 @@ import numpy as np
 from periplus.accel import njit
 from periplus.accel.pointers import borrow
 
-__all__ = ["FRAMES", "METHODS", "SUBSCRIPTIONS", "WALLS", "find_hints", "find_text_hints"]
+__all__ = [
+    "FRAMES",
+    "METHODS",
+    "SUBSCRIPTIONS",
+    "WALLS",
+    "find_hints",
+    "find_hints_in_markup",
+    "find_hints_in_text",
+    "find_text_hints",
+]
 
 FRAMES: Final = 1
 """A tag begins with the letters 'fra' or 'ifr', in any case."""
@@ -24,7 +33,8 @@ _UPPER_F, _UPPER_R, _UPPER_A, _UPPER_I = (np.uint8(ord(letter)) for letter in "F
 
 
 @njit(cache=True, nogil=True)
-def _find_hints(data: Any, size: int) -> int:
+def find_hints_in_markup(data: Any, size: int) -> int:
+    """Return what `find_hints` does; data (borrowed uint8), of `size` bytes."""
     frames = walls = False
     for at in range(size - 3):  # Without a way out, so that many bytes are compared at a time.
         first, second, third, fourth = data[at], data[at + 1], data[at + 2], data[at + 3]
@@ -38,7 +48,7 @@ def _find_hints(data: Any, size: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _find_in(data: Any) -> int:
-    return _find_hints(borrow(data), len(data))
+    return find_hints_in_markup(borrow(data), len(data))
 
 
 def find_hints(data: bytes) -> int:
@@ -47,7 +57,8 @@ def find_hints(data: bytes) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _find_text_hints(data: Any, size: int) -> int:
+def find_hints_in_text(data: Any, size: int) -> int:
+    """Return what `find_text_hints` does; data (borrowed uint8), of `size` bytes."""
     methods = walls = False
     for at in range(size - 4):  # As above.
         first, second, third, fourth, fifth = data[at], data[at + 1], data[at + 2], data[at + 3], data[at + 4]
@@ -73,7 +84,7 @@ def _find_text_hints(data: Any, size: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _find_in_text(data: Any) -> int:
-    return _find_text_hints(borrow(data), len(data))
+    return find_hints_in_text(borrow(data), len(data))
 
 
 def find_text_hints(text: bytes | memoryview) -> int:

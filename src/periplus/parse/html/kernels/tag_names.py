@@ -152,7 +152,7 @@ def classify_names(
     begin, end
         Where the attributes of the tag begin and end; no more than 600 bytes are read.
     words, starts, word_bits, is_whole, first_words
-        Of `text_blocks.TagTables`.
+        Of `tag_tables.TagTables`.
 
     Returns
     -------

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
-from periplus.accel.pointers import borrow, keep
+from periplus.accel.pointers import PinnedArrays, array_1d, borrow, keep, scalar
 from periplus.accel.simd import LANES, count_byte, count_visible
 from periplus.parse.html.kernels.tag_names import (
     AMBIGUOUS,
@@ -26,6 +26,7 @@ from periplus.parse.html.kernels.tag_names import (
     is_letter,
     is_onward_link,
 )
+from periplus.parse.html.kernels.tag_tables import SLOT_BITS, TagTables, minimal_tables
 from periplus.parse.kernels.html_tables import (
     DOUBLE_QUOTE,
     EQUALS,
@@ -40,12 +41,18 @@ from periplus.parse.kernels.html_tables import (
 )
 from periplus.parse.kernels.html_tokenizer import find_byte
 
-__all__ = ["Blocks", "TagTables", "add_to_parents", "count_marks", "scan_blocks", "scan_rows", "slot_of"]
+__all__ = [
+    "Blocks",
+    "add_to_parents",
+    "count_marks",
+    "scan_blocks",
+    "scan_rows",
+    "slot_of",
+]
 
 INLINE, CONTAINER, PARAGRAPH, HEADING, ITEM, CELL, CAPTION, BREAK, LINK, RAW = range(10)
 """Effects of a tag. The kind of a block is one of the first seven."""
 
-SLOT_BITS = 10
 _LESS, _GREATER = np.uint8(60), np.uint8(62)
 _MAX_DEPTH = 256
 _MAX_LEVELS_UP = 48
@@ -72,31 +79,6 @@ class Blocks(NamedTuple):
     """Number of the innermost container; 0 is the page. Containers are numbered as they begin."""
     parent: npt.NDArray[np.int32]
     """By container: the one around it; -1 for the page."""
-
-
-class TagTables(NamedTuple):
-    """What the scan knows of names: tags by their first eight letters, and words in classes."""
-
-    tags: npt.NDArray[np.uint64]
-    """Packed names, sorted."""
-    effects: npt.NDArray[np.int32]
-    """By tag: INLINE, CONTAINER and so on."""
-    regions: npt.NDArray[np.int32]
-    """By tag: bits of regions."""
-    words: npt.NDArray[np.uint8]
-    """Words of class names, one behind the other, in lower case."""
-    starts: npt.NDArray[np.int32]
-    """By word: where it begins in `words`; one more for the end."""
-    word_bits: npt.NDArray[np.int32]
-    """By word: NAMED or CONTENT."""
-    is_whole: npt.NDArray[np.uint8]
-    """By word: ANY_WORD, WHOLE_WORD, WHOLE_NAME or ROLE."""
-    first_words: npt.NDArray[np.int32]
-    """By byte: number of the first word that begins with it or a later one; words are sorted. 257 of them."""
-    slots: npt.NDArray[np.int16]
-    """Hash table of tags: the number of the tag in each slot, or -1."""
-    multiplier: np.uint64
-    """Multiplier of `slot_of`, with which no two tags share a slot."""
 
 
 @njit(cache=True, nogil=True)
@@ -230,29 +212,32 @@ def _put_row(
 
 
 @njit(cache=True, nogil=True)
-def scan_rows(data: Any, tables: TagTables, max_blocks: int) -> Any:
+def scan_rows(data: Any, tables: Any, max_blocks: int) -> Any:
     """Return the blocks of `scan_blocks` as rows, and the parents of containers.
 
-    Parameters: data (uint8 array), UTF-8 markup; tables, what names mean; max_blocks, how many blocks are kept.
+    Parameters: data (uint8 array), UTF-8 markup; tables (int64 array), addresses of `TagTables`, which say what names
+    mean; max_blocks, how many blocks are kept.
     Returns: rows (int64 array of seven columns, as the fields of `Blocks`), and by container the one around it.
     """
     rows = np.empty(_WIDTH * max_blocks, np.int64)
     parent = np.full(max_blocks + 1, -1, np.int32)
-    open_tags, lacks_end = np.zeros(_MAX_DEPTH, np.uint64), np.zeros(len(tables.tags), np.uint8)
-    container_of, bits = np.zeros(_MAX_DEPTH, np.int32), np.zeros(_MAX_DEPTH, np.int32)
-    tag_pointers = (borrow(tables.tags), borrow(tables.effects), borrow(tables.regions), borrow(tables.slots))
-    word_pointers = (
-        borrow(tables.words),
-        borrow(tables.starts),
-        borrow(tables.word_bits),
-        borrow(tables.is_whole),
-        borrow(tables.first_words),
+    tags, effects, regions = (
+        array_1d(tables, 0, np.uint64),
+        array_1d(tables, 1, np.int32),
+        array_1d(tables, 2, np.int32),
     )
+    words, starts = array_1d(tables, 3, np.uint8), array_1d(tables, 4, np.int32)
+    word_bits, is_whole = array_1d(tables, 5, np.int32), array_1d(tables, 6, np.uint8)
+    first_words, slots = array_1d(tables, 7, np.int32), array_1d(tables, 8, np.int16)
+    open_tags, lacks_end = np.zeros(_MAX_DEPTH, np.uint64), np.zeros(len(tags), np.uint8)
+    container_of, bits = np.zeros(_MAX_DEPTH, np.int32), np.zeros(_MAX_DEPTH, np.int32)
+    tag_pointers = (borrow(tags), borrow(effects), borrow(regions), borrow(slots))
+    word_pointers = (borrow(words), borrow(starts), borrow(word_bits), borrow(is_whole), borrow(first_words))
     count, containers = _scan_all(
         borrow(data),
         len(data),
         tag_pointers,
-        tables.multiplier,
+        scalar(tables, 9, np.uint64),
         word_pointers,
         max_blocks,
         (borrow(open_tags), borrow(lacks_end), borrow(container_of), borrow(bits)),
@@ -381,19 +366,15 @@ def add_to_parents(parent: Any, good: Any, is_whole: Any) -> Any:
     return last
 
 
-def scan_blocks(data: npt.NDArray[np.uint8], tables: TagTables) -> Blocks:
+def scan_blocks(data: npt.NDArray[np.uint8], tables: PinnedArrays[TagTables]) -> Blocks:
     """Return the blocks of text in UTF-8 markup, in time linear in its length."""
     max_blocks = min(200_000, int(count_marks(data)) + 1)
-    rows, parent = scan_rows(data, tables, max_blocks)
+    rows, parent = scan_rows(data, tables.addresses, max_blocks)
     chars, linked, kind, inside, container = (rows[:, k].astype(np.int32) for k in range(2, 7))
     return Blocks(rows[:, 0].copy(), rows[:, 1].copy(), chars, linked, kind, inside, container, parent)
 
 
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
-    number, word, flag = np.zeros(1, np.int32), np.frombuffer(b"a", np.uint8), np.zeros(1, np.uint8)
-    tags, starts = np.zeros(1, np.uint64), np.zeros(2, np.int32)
-    first_words, slots = np.zeros(257, np.int32), np.zeros(1 << SLOT_BITS, np.int16)
-    tables = TagTables(tags, number, number, word, starts, number, flag, first_words, slots, np.uint64(1))
-    scan_blocks(np.frombuffer(b"<p>a</p>", np.uint8), tables)
-    add_to_parents(number, np.zeros(1), np.zeros(1))
+    scan_blocks(np.frombuffer(b"<p>a</p>", np.uint8), minimal_tables())
+    add_to_parents(np.zeros(1, np.int32), np.zeros(1), np.zeros(1))

@@ -1,7 +1,6 @@
 """What the flags of a page need to know of its words, without an object for each of them."""
 
-from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -9,13 +8,16 @@ import numpy.typing as npt
 from periplus.accel import njit
 from periplus.accel.pointers import borrow, keep
 from periplus.parse.html.kernels.folded_words import MARGIN, hash_folded_words
+from periplus.parse.html.kernels.markup_hints import find_hints_in_text
 
-__all__ = ["hash_words", "may_be_stuffed", "survey_words"]
+__all__ = ["ListedWords", "TextSurvey", "hash_words", "may_be_stuffed", "survey_text", "survey_words"]
 
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
-_TOP = np.uint64(56)
-_SLOTS, _SLOT = 1 << 13, np.uint64(64 - 13)
-"""Numbers in which words are counted: many more than a text has different words, so that hardly two share one."""
+_BIT, _WORD_OF_BITS, _LOW_BITS, _ONE = np.uint64(52), np.uint64(58), np.uint64(63), np.uint64(1)
+"""The first twelve bits of a hash are a bit of the filter of listed words, which has 64 numbers of 64 bits."""
+_SLOTS, _SLOT = 1 << 11, np.uint64(64 - 11)
+"""Numbers in which words are counted: more than a text has different long words, so that a frequent one and another
+hardly ever share one."""
 _NO_LETTER = np.uint8(255)
 _UPPER_A, _UPPER_Z, _A, _Z, _NINE, _ZERO = (np.uint8(ord(character)) for character in "AZaz90")
 _UNDERSCORE, _ASCII_END, _TO_LOWER = np.uint8(ord("_")), np.uint8(128), np.uint8(32)
@@ -38,6 +40,12 @@ def _spread(value: Any) -> Any:
     return (value ^ value >> np.uint64(32)) * _PRIME
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def _may_be_listed(value: Any, is_listed: Any) -> Any:
+    """Return 1 if the filter has the first bits of a hash."""
+    return is_listed[value >> _WORD_OF_BITS] >> (value >> _BIT & _LOW_BITS) & _ONE
+
+
 @njit(cache=True, nogil=True)
 def _survey(
     words: int,
@@ -51,12 +59,12 @@ def _survey(
 ) -> Any:
     for word in range(words):
         values[word] = _spread(values[word])
-    long_words, suspects, found = 0, 0, False
+    long_words, suspects, found = 0, np.uint64(0), False
     for word in range(words):
-        suspects += is_listed[values[word] >> _TOP]
+        suspects += _may_be_listed(values[word], is_listed)
     if suspects:
         for word in range(words):
-            if is_listed[values[word] >> _TOP]:
+            if _may_be_listed(values[word], is_listed):
                 for number in range(count):
                     found |= listed[number] == values[word]
     for word in range(words):
@@ -73,14 +81,14 @@ def _survey(
 
 
 @njit(cache=True, nogil=True)
-def _survey_text(data: Any, listed: Any, is_listed: Any, long_word: int) -> Any:
+def _survey_text(data: Any, size: int, listed: Any, is_listed: Any, long_word: int) -> Any:
     times = np.zeros(_SLOTS, np.int32)
-    text, edges = np.empty(len(data) + MARGIN, np.uint8), np.empty(len(data) + 4, np.int64)
-    values = np.empty(len(data) // 2 + 2, np.uint64)
-    text[len(data) :] = 0
-    _fold(borrow(data), len(data), borrow(text))
+    text, edges = np.empty(size + MARGIN, np.uint8), np.empty(size + 4, np.int64)
+    values = np.empty(size // 2 + 2, np.uint64)
+    text[size:] = 0
+    _fold(borrow(data), size, borrow(text))
     # Borrowed, as what depends on the lengths of arrays is computed for each word otherwise.
-    words = hash_folded_words(borrow(text), len(data), _NO_LETTER, borrow(edges), borrow(values))
+    words = hash_folded_words(borrow(text), size, _NO_LETTER, borrow(edges), borrow(values))
     surveyed = _survey(
         words,
         borrow(edges),
@@ -95,24 +103,47 @@ def _survey_text(data: Any, listed: Any, is_listed: Any, long_word: int) -> Any:
     return surveyed
 
 
-def survey_words(data: bytes, listed: npt.NDArray[np.uint64], long_word: int) -> tuple[int, int, bool]:
+@njit(cache=True, nogil=True)
+def _survey_all(data: Any, most: int, listed: Any, is_listed: Any, long_word: int) -> Any:
+    hints = find_hints_in_text(borrow(data), len(data))
+    words, times, found = _survey_text(data, min(most, len(data)), listed, is_listed, long_word)
+    return hints, words, times, found
+
+
+class ListedWords(NamedTuple):
+    """Words that a survey looks for, by their hashes."""
+
+    hashes: npt.NDArray[np.uint64]
+    filter: npt.NDArray[np.uint64]
+    """Which first bits the hashes have."""
+
+
+class TextSurvey(NamedTuple):
+    """What a text is, as far as it is told without an object for each of its words."""
+
+    hints: int
+    """What `find_text_hints` finds in all of it."""
+    words: int
+    most: int
+    """How often the most frequent long word is there."""
+    is_listed: bool
+    """Whether a listed word is there."""
+
+
+def survey_text(data: bytes | memoryview, most: int, listed: ListedWords, long_word: int) -> TextSurvey:
+    """Return the hints in a text, and of its first `most` bytes what `survey_words` returns."""
+    return TextSurvey(*_survey_all(np.frombuffer(data, np.uint8), most, *listed, long_word))
+
+
+def survey_words(data: bytes, listed: ListedWords, long_word: int) -> tuple[int, int, bool]:
     """Return the number of words in `data`, how often the most frequent long one is there, and whether a listed one is.
 
-    Parameters: data, a text in UTF-8, of which all bytes beyond ASCII belong to words; listed (uint64 array), from
-    `hash_words`, in lower case; long_word, words of more bytes than this are long. Long words of which a part of the
-    hash is the same count as one: the second result may be too high and the third true by chance, never the reverse.
+    Parameters: data, a text in UTF-8, of which all bytes beyond ASCII belong to words; listed, from `hash_words`, in
+    lower case; long_word, words of more bytes than this are long. Long words of which a part of the hash is the same
+    count as one: the second result may be too high and the third true by chance, never the reverse.
     """
-    is_listed = _filter_of(listed.tobytes())
-    words, most, found = _survey_text(np.frombuffer(data, np.uint8), listed, is_listed, long_word)
+    words, most, found = _survey_text(np.frombuffer(data, np.uint8), len(data), *listed, long_word)
     return int(words), int(most), bool(found)
-
-
-@lru_cache(8)
-def _filter_of(listed: bytes) -> npt.NDArray[np.uint8]:
-    """Return which first bytes the listed hashes have."""
-    is_listed = np.zeros(256, np.uint8)
-    is_listed[np.frombuffer(listed, np.uint64) >> _TOP] = 1
-    return is_listed
 
 
 @njit(cache=True, nogil=True)
@@ -126,9 +157,13 @@ def _hash(data: Any) -> Any:
     return value
 
 
-def hash_words(words: list[bytes]) -> npt.NDArray[np.uint64]:
+def hash_words(words: list[bytes]) -> ListedWords:
     """Return the hashes of words that `survey_words` looks for."""
-    return np.array([_hash(np.frombuffer(word, np.uint8)) for word in words], np.uint64)
+    hashes = [int(_hash(np.frombuffer(word, np.uint8))) for word in words]
+    bits = [0] * 64
+    for value in hashes:
+        bits[value >> int(_WORD_OF_BITS)] |= 1 << (value >> int(_BIT) & int(_LOW_BITS))
+    return ListedWords(np.array(hashes, np.uint64), np.array(bits, np.uint64))
 
 
 _LEFT, _RIGHT = np.uint64(7), np.uint64(57)
