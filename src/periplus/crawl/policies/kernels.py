@@ -17,6 +17,7 @@ _ZERO, _NINE, _UPPER_A, _UPPER_Z, _A, _Z = (np.uint8(ord(character)) for charact
 _TO_LOWER, _BETWEEN = np.uint8(32), np.uint8(0)
 _ONE, _THREE, _FIVE = np.uint64(1), np.uint64(3), np.uint64(5)
 _NO_LETTER = np.uint8(255)
+_BYTES, _BYTE, _MOST_VOTES = np.uint64(0x0101010101010101), np.uint64(255), 255
 
 
 @njit(cache=True, nogil=True)
@@ -76,15 +77,40 @@ def _fold(data: Any, size: int, out: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
+def _count_lanes(shingles: Any, first: int, last: int, votes: Any) -> None:
+    """Add to the votes of each bit how many of at most 255 shingles have it: every eighth bit is a byte of one sum."""
+    a = b = c = d = e = f = g = h = np.uint64(0)
+    for number in range(first, last):
+        shingle = shingles[number]
+        a += shingle & _BYTES
+        b += shingle >> np.uint64(1) & _BYTES
+        c += shingle >> np.uint64(2) & _BYTES
+        d += shingle >> np.uint64(3) & _BYTES
+        e += shingle >> np.uint64(4) & _BYTES
+        f += shingle >> np.uint64(5) & _BYTES
+        g += shingle >> np.uint64(6) & _BYTES
+        h += shingle >> np.uint64(7) & _BYTES
+    for byte in range(8):
+        shift, bit = np.uint64(8 * byte), 8 * byte
+        votes[bit] += np.int64(a >> shift & _BYTE)
+        votes[bit + 1] += np.int64(b >> shift & _BYTE)
+        votes[bit + 2] += np.int64(c >> shift & _BYTE)
+        votes[bit + 3] += np.int64(d >> shift & _BYTE)
+        votes[bit + 4] += np.int64(e >> shift & _BYTE)
+        votes[bit + 5] += np.int64(f >> shift & _BYTE)
+        votes[bit + 6] += np.int64(g >> shift & _BYTE)
+        votes[bit + 7] += np.int64(h >> shift & _BYTE)
+
+
+@njit(cache=True, nogil=True)
 def _count_bits(shingles: Any, first: int, count: int) -> Any:
     """Return a hash with the bits that more than half of the shingles have, from the first one on."""
-    result = np.uint64(0)
+    votes, result = np.zeros(64, np.int64), np.uint64(0)
+    for begin in range(first, count, _MOST_VOTES):
+        _count_lanes(shingles, begin, min(begin + _MOST_VOTES, count), borrow(votes))
     for bit in range(64):
-        votes, shift = np.int64(0), np.uint64(bit)
-        for number in range(first, count):
-            votes += np.int64(shingles[number] >> shift & _ONE)
-        if 2 * votes > count - first:
-            result |= _ONE << shift
+        result |= np.uint64(2 * votes[bit] > count - first) << np.uint64(bit)
+    keep((votes,))
     return result
 
 
