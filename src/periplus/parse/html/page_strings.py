@@ -1,6 +1,5 @@
 """The strings of a page that are always read, made of the rows of its scan all at once."""
 
-from itertools import accumulate, pairwise
 from typing import Final
 
 import msgspec
@@ -82,15 +81,11 @@ def scan_with_strings(data: bytes, max_depth: int, max_links: int) -> FlatPage:
 
 
 def _strings_of(pieces: list[str], counts: list[int], rows: Table) -> PageStrings:
-    links, bits, all_bits, bare = counts[_KINDS:]
-    ends = (0, *accumulate((*counts[:_KINDS], links, links, 2 * bare)))
-    parts = [pieces[begin:end] for begin, end in pairwise(ends)]
-    titles, languages, bases, times, metadata, references, headings, emphasis, tables, images, *of_links = parts
-    targets, texts, labels = of_links
-    return PageStrings(
-        *(titles, languages, bases, times, metadata, references, headings, emphasis, tables, images),
-        *(targets, texts, labels),
-        link_rows=rows,
-        link_bits=bits,
-        all_link_bits=all_bits,
-    )
+    links, bits, all_bits, _ = counts[_KINDS:]
+    parts, end = [], 0
+    for count in counts[:_KINDS]:
+        begin, end = end, end + count
+        parts.append(pieces[begin:end])
+    texts, labels = end + links, end + 2 * links
+    of_links = (pieces[end:texts], pieces[texts:labels], pieces[labels:] if counts[-1] else [])
+    return PageStrings(*parts, *of_links, rows, bits, all_bits)
