@@ -81,11 +81,16 @@ def scan_with_strings(data: bytes, max_depth: int, max_links: int) -> FlatPage:
 
 
 def _strings_of(pieces: list[str], counts: list[int], rows: Table) -> PageStrings:
-    links, bits, all_bits, _ = counts[_KINDS:]
-    parts, end = [], 0
+    links, bits, all_bits, bare = counts[_KINDS:]
+    parts: list[list[str]] = []
+    end = 0
     for count in counts[:_KINDS]:
         begin, end = end, end + count
         parts.append(pieces[begin:end])
     texts, labels = end + links, end + 2 * links
-    of_links = (pieces[end:texts], pieces[texts:labels], pieces[labels:] if counts[-1] else [])
-    return PageStrings(*parts, *of_links, rows, bits, all_bits)
+    titles, languages, bases, times, metadata, references, headings, emphasis, tables, images = parts
+    return PageStrings(
+        *(titles, languages, bases, times, metadata, references, headings, emphasis, tables, images),
+        *(pieces[end:texts], pieces[texts:labels], pieces[labels:] if bare else []),
+        *(rows, bits, all_bits),
+    )

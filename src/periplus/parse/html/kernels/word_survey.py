@@ -327,5 +327,7 @@ def may_be_stuffed(text: bytes, limits: tuple[int, int, int, float, float, float
 
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
-    survey_words(b"some words", hash_words([b"some"]), 4)
+    listed = hash_words([b"some"])
+    survey_words(b"some words", listed, 4)
+    survey_text(b"some words", 4, listed, 4)
     may_be_stuffed(b"some words", (1, 1, 1, 1.0, 1.0, 1.0, 1))
