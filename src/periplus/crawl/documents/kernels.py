@@ -50,9 +50,9 @@ def hash_page(
     simhash = hash_content(text, spans, shortest, paragraph, length)
     joined = np.empty(most, np.uint8)
     size = _join(borrow(title), len(title), borrow(text), len(text), borrow(spans), len(spans), borrow(joined), most)
-    keep((title, text, spans))
     shingles = np.empty(size // 2 + 2, np.uint64)
     count, mark = make_shingles(joined, size, hash_url_words(url, most_words), shingles)
+    keep((joined,))
     return simhash, shingles[:count], mark
 
 

@@ -89,7 +89,7 @@ def hash_url_words(data: Any, most: int) -> Any:
     """
     hashes, exact = np.empty(most, np.uint64), np.empty(most, np.uint64)
     count = _hash_url_words(borrow(data), len(data), most, borrow(hashes), borrow(exact))
-    keep((exact,))
+    keep((hashes, exact))
     return hashes[:count]
 
 

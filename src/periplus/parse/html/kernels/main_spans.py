@@ -109,4 +109,5 @@ def find_main_spans(data: Any, tables: Any, state: Any, text: Any, length: int, 
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     data, state = np.frombuffer(b"<p>a</p>", np.uint8), make_state(8, 8, 64, 128, 8)
-    find_main_spans(data, minimal_tables().addresses, state, np.zeros(1, np.uint8), 1, 1)
+    tables = minimal_tables()  # The arrays live as long as this.
+    find_main_spans(data, tables.addresses, state, np.zeros(1, np.uint8), 1, 1)

@@ -244,7 +244,12 @@ def scan_rows(data: Any, tables: Any, max_blocks: int) -> Any:
         borrow(rows),
         borrow(parent),
     )
-    keep((rows, parent, open_tags, lacks_end, container_of, bits))
+    keep(
+        (
+            *(tags, effects, regions, slots, words, starts, word_bits, is_whole, first_words),
+            *(rows, parent, open_tags, lacks_end, container_of, bits),
+        )
+    )
     return rows.reshape(-1, _WIDTH)[:count], parent[:containers]
 
 
