@@ -5,11 +5,13 @@ from typing import Final
 
 import msgspec
 
-__all__ = ["BARREN_RATIO", "News", "Region", "RegionsState"]
+__all__ = ["BARREN_RATIO", "LINKS_DECAY", "News", "Region", "RegionsState"]
 
 _BARREN_BASE: Final = 15
 BARREN_RATIO: Final = 4
 """Barren pages that a region gets: the base, and so many for each page that was new."""
+LINKS_DECAY: Final = 0.9
+"""What is left of the averages of links with each page."""
 _PROBATION_RATIO: Final = 2
 _GROWING_PAGES: Final = 30
 _GROWING_SHARE: Final = 0.005
@@ -67,6 +69,11 @@ class Region(msgspec.Struct, array_like=True):
     def failed_probation(self, base: int) -> bool:
         """Return whether what barren pages link to was barren too."""
         return self.tried >= base + _PROBATION_RATIO * self.found
+
+    def average_links(self, fresh: float, own: float) -> None:
+        """Add the shares of one page's links to the averages."""
+        self.fresh = LINKS_DECAY * self.fresh + (1 - LINKS_DECAY) * min(1.0, fresh)
+        self.own = LINKS_DECAY * self.own + (1 - LINKS_DECAY) * own
 
     def grows(self, pages: int) -> bool:
         """Return whether it grows without being linked from elsewhere; `pages` is the size of the whole crawl."""

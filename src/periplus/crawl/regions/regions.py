@@ -25,7 +25,7 @@ import msgspec
 import numpy as np
 
 from periplus.crawl.regions.novelty import NoveltyIndex, PageShingles
-from periplus.crawl.regions.region_records import BARREN_RATIO, News, Region, RegionsState
+from periplus.crawl.regions.region_records import BARREN_RATIO, LINKS_DECAY, News, Region, RegionsState
 from periplus.crawl.regions.title_names import TitleNames
 from periplus.crawl.regions.url_templates import UrlTemplates
 from periplus.errors import BadUrl
@@ -41,7 +41,6 @@ _MIN_SAMPLE: Final = 16
 _MAX_MARKS: Final = 12
 _PROBATION_BASE: Final = 4
 _PROBATION_BASE_HOST: Final = 8
-_DECAY: Final = 0.9
 _SAMPLE: Final = 8
 """Links of a page whose regions are determined."""
 _FEW_PARAMETERS: Final = 4
@@ -260,8 +259,8 @@ class RegionTable:
         """Do what `_learn_growth` does for a page without links that were not seen before."""
         keys, region_of = self._keys(address), self.state.regions.get
         for region in (region_of(keys[0]) or self._region(keys[0]), region_of(keys[2]) or self._region(keys[2])):
-            region.fresh *= _DECAY
-            region.own *= _DECAY
+            region.fresh *= LINKS_DECAY
+            region.own *= LINKS_DECAY
 
     def _learn_growth(self, address: Address, sample: list[Address], links: int, total: int) -> None:
         key, _, domain, *_ = self._keys(address)
@@ -274,9 +273,9 @@ class RegionTable:
                 self._region(other).linked += 1
         sampled = min(links, _SAMPLE)
         fresh = links * len(sample) / sampled / total if sampled and total else 0.0
-        _average(self._region(key), fresh, same / len(sample) if sample else 0.0)
+        self._region(key).average_links(fresh, same / len(sample) if sample else 0.0)
         others = sum(link.host != address.host and f"*.{link.domain} *" == domain for link in sample)
-        _average(self._region(domain), fresh, others / len(sample) if sample else 0.0)
+        self._region(domain).average_links(fresh, others / len(sample) if sample else 0.0)
 
     def _judge(
         self, record: FetchRecord, address: Address, own: Region, domain: Region, is_trusted: bool
@@ -376,11 +375,6 @@ def _note_mark(region: Region, mark: int) -> bool:
         return True
     region.marks = [*region.marks[1 - _MAX_MARKS :], mark]
     return False
-
-
-def _average(region: Region, fresh: float, own: float) -> None:
-    region.fresh = _DECAY * region.fresh + (1 - _DECAY) * min(1.0, fresh)
-    region.own = _DECAY * region.own + (1 - _DECAY) * own
 
 
 def _make_room(regions: dict[str, Region]) -> None:
