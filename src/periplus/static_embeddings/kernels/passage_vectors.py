@@ -314,8 +314,8 @@ def _embed_all(
     sums: Any,
 ) -> int:
     """Do what `embed_documents` does; what is borrowed here is an argument, and so it lives."""
-    model, raw, numbered, is_alike = _borrow(table, memory, scratch), borrow(data), borrow_texts(texts), texts.is_alike
-    alike, has_numbers = borrow(is_alike), len(texts.titles) > 0
+    model, raw, numbered = _borrow(table, memory, scratch), borrow(data), borrow_texts(texts)
+    alike, has_numbers = borrow(texts.is_alike), len(texts.titles) > 0
     title_bytes, body_bytes = borrow(titles.reshape(-1)), borrow(bodies.reshape(-1))
     title_words, body_words = borrow(texts.titles.reshape(-1)), borrow(texts.bodies.reshape(-1))
     out, counted = borrow(signs.reshape(-1)), borrow(counts.reshape(-1))
