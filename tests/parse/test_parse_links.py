@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from periplus.parse import link_collector, text_cleanup
 from periplus.parse.html.flat_page import RowKind, parse_flat_page
 from periplus.parse.html.structured_data import StructuredData
-from periplus.parse.link_collector import LinkCollector, resolve_all, resolve_url
+from periplus.parse.link_collector import LinkCollector, collect_clean, resolve_all, resolve_url
 from periplus.parse.link_survey import KnownUrls, LinkSurvey, count_origins, survey_links, urls_of
 from periplus.parse.reference_cache import ReferenceCache, folder_of, origin_of
 from periplus.parse.text_cleanup import one_line, one_line_each
@@ -170,3 +170,16 @@ def test_places_of_a_base():
 @given(st.text("ab \n\t\x00\x85\xa0\ufeff\ud800é", max_size=60), st.integers(0, 20))
 def test_a_text_in_one_line_is_cut_like_all_of_it_cleaned(text: str, limit: int):
     assert one_line(text, limit) == text_cleanup._clean(text[: 4 * limit])[:limit].rstrip()
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(TARGETS), st.sampled_from(["", "x", "y ", "z" * 400])), max_size=12),
+    st.integers(1, 12),
+)
+def test_references_with_texts_become_the_links_that_a_collector_makes(
+    found: list[tuple[str, str]], max_links: int
+) -> None:
+    references, texts = tuple(target for target, _ in found), tuple(text for _, text in found)
+    links = LinkCollector(BASE, max_links)
+    links.add_clean(references, texts)
+    assert collect_clean(references, texts, BASE, max_links) == links.collected()
